@@ -1,0 +1,16 @@
+# Every target prepares what it needs first. A new target is its line, with `venv`, `tmux` or `shells` before the `;`.
+
+PY = .venv/bin/python
+
+test: venv shells ; @$(PY) -m pytest $(ARGS)
+demo: venv tmux ; @$(PY) -m scripts.demo
+lint: venv
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+lock: venv ; @scripts/lock $(ARGS)
+
+.PHONY: venv tmux shells
+venv: ; @scripts/bootstrap
+tmux: ; @scripts/need tmux
+shells: ; @scripts/need tmux bash zsh fish dash mksh ksh
