@@ -1,0 +1,55 @@
+"""What all tests share: an environment without the developer's tmux, and sockets of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+SHELLS = ("bash", "zsh", "fish", "dash", "mksh", "ksh")
+"""The shells that the tests cover."""
+
+for name in list(os.environ):
+    if name in {"TMUX", "TMUX_PANE", "TMUX_TMPDIR"} or name.startswith(("TMUXMCP_", "LIBTMUX_")):
+        del os.environ[name]
+
+# Examples differ in what the machine does meanwhile, not only in their size.
+hypothesis.settings.register_profile("tmuxmcp", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("tmuxmcp")
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def socket_path() -> Iterator[Path]:
+    """Where no tmux server listens yet. One that is there after the test is ended."""
+    # Not below pytest's own temporary directory: a socket path holds 103 bytes.
+    with tempfile.TemporaryDirectory(prefix="tmuxmcp-", dir="/tmp", ignore_cleanup_errors=True) as directory:
+        path = Path(directory).resolve() / "s"
+        yield path
+        if path.exists():
+            subprocess.run(
+                ["tmux", "-N", "-S", path, "kill-server"],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    """The path of each shell in turn."""
+    name: str = request.param
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
