@@ -1,0 +1,1 @@
+"""Everything that knows tmux, and nothing that knows MCP."""

@@ -1,0 +1,53 @@
+"""Formats that tmux fills in, and the exact reading of what comes back.
+
+Any byte may be in a title, a path or an option, and tmux escapes neither separators nor newlines
+(3.4 and 3.5a even rewrite control characters). So fields are cut at a random text made for one
+call, which no value can hold; what other commands or hooks print between the rows falls through.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from tmuxmcp.errors import TmuxFailed
+from tmuxmcp.tmux.command import Command
+
+
+def new_nonce() -> str:
+    """A text that nothing on the tmux server can hold yet: 64 random bits in lower-case hexadecimal."""
+    return secrets.token_hex(8)
+
+
+class Template:
+    """Named tmux formats that are asked for together: ``Template(pane_id="#{pane_id}")``."""
+
+    def __init__(self, **fields: str) -> None:
+        self.fields = fields
+
+    def format(self, nonce: str) -> str:
+        """The text for `-F` of list-* and new-*, and for display-message -p."""
+        return f"{nonce}<" + f"{nonce}|".join(self.fields.values()) + f"{nonce}>"
+
+    def ask(self, listing: Command, nonce: str) -> Command:
+        """`listing` (list-*, new-session, new-window, split-window, display-message) made to answer with our rows."""
+        if listing.name == "display-message":
+            return Command(listing.name, (*listing.args, "-p", self.format(nonce)))
+        flags = ("-P", "-F") if listing.name in ("new-session", "new-window", "split-window") else ("-F",)
+        return Command(listing.name, (*flags, self.format(nonce), *listing.args))
+
+    def parse(self, text: str, nonce: str) -> list[dict[str, str]]:
+        """The rows in `text`, in tmux's order, whatever stands before, between and after them."""
+        rows: list[dict[str, str]] = []
+        values: list[str] = []
+        for piece in text.split(nonce)[1:]:
+            mark, rest = piece[:1], piece[1:]
+            if mark == "<":
+                values = [rest]
+            elif mark == "|":
+                values.append(rest)
+            elif mark == ">" and len(values) == len(self.fields):
+                rows.append(dict(zip(self.fields, values, strict=True)))
+                values = []
+            else:
+                raise TmuxFailed("tmux's answer is damaged: a row has other fields than were asked for. Try again.")
+        return rows

@@ -1,0 +1,254 @@
+"""The only place that starts a process.
+
+Every tmux process has a deadline, a bounded answer and a clean environment; it is killed and reaped
+when its time is up or its caller is cancelled, so that no client outlives a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol
+
+import anyio
+
+from tmuxmcp.errors import InvalidDirectory, TmuxTimeout, TmuxUnusable, TooLarge
+
+MAX_PROCESSES: Final = 4
+"""tmux processes at work at once: its server is one thread, so that more only wait for each other."""
+
+WORKING_SECONDS: Final = 0.5
+"""A process that takes longer (`wait-for`) is waiting and not working: it gives its place to others."""
+
+_CHUNK: Final = 1 << 16
+_SCRUBBED: Final = ("TMUXMCP_", "LIBTMUX_")
+
+
+class Output(NamedTuple):
+    """What a process left behind. `stdout` is as printed; `stderr` is decoded for reading."""
+
+    returncode: int
+    stdout: bytes
+    stderr: str
+
+
+class Runner(Protocol):
+    """Runs one process to its end."""
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float,
+        max_output: int,
+    ) -> Output:
+        """Run `argv` (its first element is the program) within `timeout` seconds, queueing included.
+
+        `env` replaces the environment, scrubbed all the same; `cwd` is taken literally. Raises
+        `TmuxTimeout`, `TmuxUnusable` (the program cannot be started), `InvalidDirectory` (`cwd`
+        cannot be entered) and `TooLarge` (more than `max_output` bytes of answer, or too long an
+        argument list).
+        """
+        ...
+
+
+def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` without what points tmux at another server (TMUX, TMUX_PANE) and without our own settings."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in ("TMUX", "TMUX_PANE") and not name.startswith(_SCRUBBED)
+    }
+
+
+class ProcessRunner:
+    """Starts real processes, directly and without a shell.
+
+    `subprocess.Popen` spawns (vfork where the system has it); pipes and the end of the process are
+    watched by the event loop itself, which costs less than asyncio's own subprocess machinery.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = scrubbed(os.environ if environ is None else environ)
+        self._places = anyio.Semaphore(MAX_PROCESSES)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float,
+        max_output: int,
+    ) -> Output:
+        try:
+            with anyio.fail_after(timeout):
+                await self._places.acquire()
+                placed = True
+                try:
+                    environ = self._environ if env is None else scrubbed(env)
+                    child = _Child(_spawn(argv, bool(stdin), cwd, environ), stdin, max_output)
+                    try:
+                        with anyio.move_on_after(WORKING_SECONDS):
+                            return await child.output()
+                        self._places.release()
+                        placed = False
+                        return await child.output()
+                    finally:
+                        await child.end()
+                finally:
+                    if placed:
+                        self._places.release()
+        except TimeoutError:
+            raise TmuxTimeout(
+                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck; try again, and if "
+                "it stays so look at it with the attach command of get_server_info.",
+                timeout=timeout,
+            ) from None
+
+
+def _spawn(argv: Sequence[str], piped_stdin: bool, cwd: str | None, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=env,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as error:
+        if cwd is not None and error.filename == cwd and not os.access(cwd, os.X_OK):
+            raise InvalidDirectory(f"The directory cannot be entered: {error.strerror}. Choose another one.") from None
+        if error.errno == 7:
+            raise TooLarge("The arguments are longer than the system takes. Send less at once.") from None
+        raise TmuxUnusable(
+            f"{argv[0]} cannot be started: {error.strerror}. Install tmux 3.2a or newer, or set TMUXMCP_TMUX_BIN to "
+            "its path.",
+            program=argv[0],
+        ) from None
+
+
+class _Child:
+    """A started process: the event loop feeds and drains its pipes and notices its end."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_output: int) -> None:
+        self._process = process
+        self._loop = asyncio.get_running_loop()
+        self._unsent = memoryview(stdin)
+        self._max_output = max_output
+        self._size = 0
+        self._over = anyio.Event()
+        assert process.stdout is not None and process.stderr is not None
+        self._answer: dict[int, list[bytes]] = {}
+        self._open: set[int] = set()
+        self._out, self._err = process.stdout.fileno(), process.stderr.fileno()
+        for fd in (self._out, self._err):
+            self._answer[fd] = []
+            self._watch(fd)
+        if process.stdin is not None:
+            self._in = process.stdin.fileno()
+            os.set_blocking(self._in, False)
+            self._loop.add_writer(self._in, self._feed)
+        self._pidfd = _pidfd(process.pid)
+        if self._pidfd is not None:
+            self._loop.add_reader(self._pidfd, self._ended)
+
+    async def output(self) -> Output:
+        """The answer, once the process has ended."""
+        await self._over.wait()
+        if self._size > self._max_output:
+            raise TooLarge(
+                f"tmux's answer is larger than {self._max_output} bytes. Ask for less: fewer lines, or one target.",
+                limit=self._max_output,
+            )
+        stdout, stderr = (b"".join(self._answer[fd]) for fd in (self._out, self._err))
+        return Output(self._process.returncode, stdout, stderr.decode("utf-8", "replace"))
+
+    async def end(self) -> None:
+        """Kill the process if it is still there, reap it, and close everything; never interrupted."""
+        if self._process.returncode is None:
+            self._process.kill()
+            with anyio.move_on_after(1, shield=True):
+                while self._process.poll() is None:
+                    await anyio.sleep(0.001)
+        for fd in tuple(self._open):
+            self._unwatch(fd)
+        self._stop_feeding()
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _watch(self, fd: int) -> None:
+        os.set_blocking(fd, False)
+        self._open.add(fd)
+        self._loop.add_reader(fd, self._drain, fd)
+
+    def _unwatch(self, fd: int) -> None:
+        self._open.discard(fd)
+        self._loop.remove_reader(fd)
+
+    def _drain(self, fd: int) -> bool:
+        """Take what the pipe holds; whether there may be more at once."""
+        try:
+            data = os.read(fd, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._unwatch(fd)
+            if not self._open and self._pidfd is None:
+                self._ended()
+            return False
+        self._answer[fd].append(data)
+        self._size += len(data)
+        if self._size > self._max_output:
+            self._over.set()
+            return False
+        return True
+
+    def _feed(self) -> None:
+        try:
+            self._unsent = self._unsent[os.write(self._in, self._unsent[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._unsent = self._unsent[:0]
+        if not self._unsent:
+            self._stop_feeding()
+
+    def _stop_feeding(self) -> None:
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._loop.remove_writer(self._in)
+            self._process.stdin.close()
+
+    def _ended(self) -> None:
+        """Reap the process and take the rest of its answer: what it wrote is in the pipes by now."""
+        if self._over.is_set():
+            return
+        if self._process.poll() is None:
+            self._loop.call_later(0.001, self._ended)
+            return
+        for fd in tuple(self._open):
+            while self._drain(fd):
+                pass
+        self._over.set()
+
+
+def _pidfd(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends; None where the system has none."""
+    if hasattr(os, "pidfd_open"):
+        with suppress(OSError):
+            return os.pidfd_open(pid)
+    return None
