@@ -8,6 +8,7 @@ lint: venv
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+	@$(PY) scripts/claims.py
 lock: venv ; @scripts/lock $(ARGS)
 
 .PHONY: venv tmux shells

@@ -48,7 +48,7 @@ OPERATING_SYSTEM = _words(
 
 NEGATION = _words(
     r"not(?! (?:only|just|merely|without|to worry)\b)",
-    r"\w+n['’]t",
+    r"\w+n['\u2019]t",
     r"cannot",
     r"never",
     r"no(?! (?:doubt|matter|less)\b)",
@@ -62,7 +62,9 @@ NEGATION = _words(
     r"(?:reject|refuse|forbid|prohibit|withdraw|avoid)\w*",
 )
 # "Nothing leaves the ..." promises what it seems to deny.
-ESCAPE = _words(r"leav\w+", r"escap\w+", r"exits?", r"break\w*", r"out of", r"outside", r"beyond", r"bypass\w*")
+ESCAPE = _words(
+    r"leav\w+", r"escap\w+", r"exits?", r"break\w*", r"out of", r"outside", r"beyond", r"bypass\w*"
+)
 SENTENCE_END = re.compile(r"[.!?;:](?=[\s\"'`)*_\]]|$)|\|")
 CLAUSE_END = re.compile(
     r"\b(?:but|yet|however|although|though|because|so|therefore|while|whereas)\b"
@@ -153,7 +155,9 @@ def main(arguments: list[str]) -> int:
             count += 1
             print(f'{path}:{claim.line}: promises "{claim.phrase}": ... {claim.clause[-120:]}{claim.phrase}')
     if count:
-        print(f"{count} promises of protection. Say what it is not, in the same clause, or name what it does.")
+        print(
+            f"{count} promises of protection. Say what it is not, in the same clause, or name what it does."
+        )
     return 1 if count else 0
 
 
