@@ -60,22 +60,14 @@ TICK_GROWTH_SECONDS = 5.0
 PROGRESS_SECONDS = 1.0
 """The least time between two progress notifications of one call."""
 
-# tmux and its processes.
-TMUX_TIMEOUT_SECONDS = 5.0
-"""The deadline of one tmux process."""
-TMUX_PROCESSES = 4
-"""tmux processes under way at once."""
+# One tmux invocation.
 TMUX_MESSAGE_BYTES = 16_364
-"""Arguments of one tmux invocation, each with its NUL: measured; the client sends them as one message of
-16,384 bytes (MAX_IMSGSIZE) with two headers."""
+"""All arguments together, each with its NUL: measured; they travel as one message of 16,384 bytes
+(MAX_IMSGSIZE) with two headers."""
 TMUX_ARGUMENTS = 1000
-"""Arguments of one tmux invocation: tmux 3.7 refuses more."""
-SOCKET_PATH_BYTES = 103
-"""A socket path, without its NUL: sun_path holds 104 bytes on macOS and the BSDs, 108 on Linux."""
+"""Their number: tmux 3.7 refuses more."""
 
 # Panes.
-SIZE_RANGE = (1, 10_000)
-"""Columns or rows that resize_window accepts, both ends included."""
 SESSION_WIDTH = 200
 """Columns of a session created without a width."""
 SESSION_HEIGHT = 50
