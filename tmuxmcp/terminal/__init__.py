@@ -1,0 +1,1 @@
+"""The control loop: knows panes and shells, and nothing of MCP."""
