@@ -80,7 +80,7 @@ def test_an_event_names_the_tool_its_claims_the_caller_and_the_grounds(record: R
     event = record.call(RUN, {"pane_id": "%1", "command": "ls", "timeout": 2.5})
     assert event["event"] == "call"
     assert event["time"].endswith("+00:00")
-    assert [event[key] for key in ("tool", "toolset", "effect", "reach")] == [
+    assert [event[key] for key in ("tool", "toolset", "tmux_effect", "process_reach")] == [
         "run_shell_command",
         "execute",
         ["change"],

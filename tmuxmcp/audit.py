@@ -172,7 +172,7 @@ class Audit:
             "tool": row.name if row else self._digest(entry.name),
         }
         if row:
-            event |= {"toolset": row.toolset, "effect": list(row.effect), "reach": row.reach}
+            event |= {"toolset": row.toolset, "tmux_effect": list(row.effect), "process_reach": row.reach}
         if entry.grounds:
             event["grounds"] = entry.grounds
         event |= entry.caller
