@@ -1,13 +1,11 @@
-"""What is delivered: the wheel, the source archive, the lock, and where each finds the manifest."""
+"""What is delivered: the installed package, the lock, and where the manifest is found."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-import tarfile
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,57 +16,49 @@ ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = (ROOT / "tools.toml").read_text(encoding="utf-8")
 
 
-def build(source: Path, target: str, directory: Path) -> Path:
-    """Build with the backend of this environment, which needs no network."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(directory)]
-    subprocess.run(command, cwd=source, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    (built,) = directory.iterdir()
-    return built
-
-
 @pytest.fixture(scope="module")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root of the unpacked source archive."""
-    archive = build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
-    place = tmp_path_factory.mktemp("source")
-    with tarfile.open(archive) as opened:
-        opened.extractall(place, filter="data")
-    return place / archive.name.removesuffix(".tar.gz")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the package is installed from its source archive: by way of the wheel, as any installer would.
 
-
-@pytest.fixture(scope="module")
-def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The unpacked wheel, built from the source archive as an installer would."""
-    archive = build(sdist, "wheel", tmp_path_factory.mktemp("wheel"))
-    place = tmp_path_factory.mktemp("installed")
-    with zipfile.ZipFile(archive) as opened:
-        opened.extractall(place)
+    The build backend is the one of this environment, so nothing is fetched.
+    """
+    built, place = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
+    run(ROOT, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(built))
+    (archive,) = built.iterdir()
+    options = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    run(built, "-m", "pip", "install", *options, "--target", str(place), str(archive))
     return place
 
 
-def imported_from(place: Path, expression: str) -> str:
-    """What an expression over `tmuxmcp` and `resources` is for a Python that starts in `place`."""
-    code = f"import sys, tmuxmcp; from tmuxmcp import resources; sys.stdout.write({expression})"
-    command = [sys.executable, "-X", "utf8", "-c", code]
+def run(directory: Path, *arguments: str) -> str:
+    """The output of this Python, run in a directory."""
+    command = [sys.executable, "-X", "utf8", *arguments]
     return subprocess.run(
-        command, cwd=place, check=True, stdin=subprocess.DEVNULL, capture_output=True
-    ).stdout.decode()
+        command, cwd=directory, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8"
+    ).stdout
 
 
-def test_the_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
-    for name in ("tools.toml", "py.typed", "tmux/minimal.conf", "__main__.py"):
-        assert (wheel / "tmuxmcp" / name).is_file(), name
-    assert (wheel / "tmuxmcp" / "tools.toml").read_text(encoding="utf-8") == MANIFEST
-    (information,) = wheel.glob("*.dist-info")
-    assert {each.name for each in wheel.iterdir()} == {"tmuxmcp", information.name}
-    assert "tmuxmcp = tmuxmcp.__main__:main" in (information / "entry_points.txt").read_text()
-    assert f"Version: {tmuxmcp.__version__}\n" in (information / "METADATA").read_text()
+def imported_from(directory: Path, expression: str) -> str:
+    """What an expression over `tmuxmcp` and `resources` is for a Python that starts in a directory."""
+    code = f"import sys, tmuxmcp; from tmuxmcp import resources; sys.stdout.write({expression})"
+    return run(directory, "-c", code)
+
+
+def test_an_installation_holds_the_package_and_its_files(installed: Path) -> None:
+    package = installed / "tmuxmcp"
+    for name in ("__main__.py", "py.typed", "tmux/minimal.conf"):
+        assert (package / name).is_file(), name
+    assert (package / "tools.toml").read_text(encoding="utf-8") == MANIFEST
+    (information,) = installed.glob("*.dist-info")
+    assert {each.name for each in installed.iterdir()} == {"bin", "tmuxmcp", information.name}
+    assert [each.name for each in (installed / "bin").iterdir()] == ["tmuxmcp"]
+    assert f"Version: {tmuxmcp.__version__}\n" in (information / "METADATA").read_text(encoding="utf-8")
     assert (information / "licenses" / "LICENSE").is_file()
 
 
-@pytest.mark.parametrize("place", ["wheel", "sdist", "clone", "editable"])
+@pytest.mark.parametrize("place", ["installed", "clone", "editable"])
 def test_the_manifest_is_found(place: str, request: pytest.FixtureRequest) -> None:
-    root = request.getfixturevalue(place) if place in {"wheel", "sdist"} else ROOT
+    root = request.getfixturevalue("installed") if place == "installed" else ROOT
     start = request.getfixturevalue("tmp_path") if place == "editable" else root
     assert imported_from(start, "tmuxmcp.__file__") == str(root / "tmuxmcp" / "__init__.py")
     assert imported_from(start, "resources.manifest_text()") == MANIFEST
