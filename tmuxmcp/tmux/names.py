@@ -26,7 +26,6 @@ _CODE_POINTS: Final = {
     "Cc": "a control character",
     "Cs": "a lone surrogate",
     "Cn": "an unassigned code point",
-    "Co": "a private-use code point",
     "Zl": "a line separator",
     "Zp": "a paragraph separator",
 }
@@ -75,15 +74,21 @@ def _name_fault(kind: NameKind, value: str) -> str | None:
     return None
 
 
-_NAMED_KEYS: Final = (
+_EDITING_KEYS: Final = (
     *(f"F{n}" for n in range(1, 13)),
-    *("Up", "Down", "Left", "Right", "Home", "End", "NPage", "PageDown", "PgDn", "PPage", "PageUp", "PgUp"),
-    *("IC", "Insert", "DC", "Delete", "Enter", "Escape", "Tab", "BTab", "Space", "BSpace"),
-    *(f"KP{c}" for c in "0123456789/*-+."),
-    "KPEnter",
+    *("Up", "Down", "Left", "Right", "Home", "End", "IC", "Insert", "DC", "Delete"),
+    *("NPage", "PageDown", "PgDn", "PPage", "PageUp", "PgUp"),
 )
-_CANONICAL: Final = {name.casefold(): name for name in _NAMED_KEYS}
-_MODIFIERS: Final = re.compile(r"(?:[CcMmSs]-)*(?=.)", re.DOTALL)
+"""Keys whose sequences have room for every modifier."""
+_OTHER_KEYS: Final = (
+    *("Enter", "Escape", "Tab", "BTab", "Space", "BSpace", "KPEnter"),
+    *(f"KP{character}" for character in "0123456789/*-+."),
+)
+_CANONICAL: Final = {name.casefold(): name for name in (*_EDITING_KEYS, *_OTHER_KEYS)}
+_MODIFIERS: Final = re.compile(r"(?:[CMS]-)*(?=.)", re.DOTALL | re.IGNORECASE)
+_CONTROL: Final = re.compile(r"[A-Za-z@\[\]\\^_?]|Space")
+"""What Ctrl makes a byte of, with and without Alt, the same on every supported tmux."""
+_CONTROL_ALONE: Final = re.compile(r"[-/26]")
 _HINTS: Final = {
     "esc": "Escape",
     "return": "Enter",
@@ -93,45 +98,55 @@ _HINTS: Final = {
     "bs": "BSpace",
     "del": "Delete",
     "ins": "Insert",
-    "pgup": "PageUp",
-    "pgdown": "PageDown",
-    "spacebar": "Space",
+    "pagedn": "PageDown",
+    "s-tab": "BTab",
+    "c-enter": "Enter",
+    "s-enter": "Enter",
+    "c-tab": "Tab",
+    "ctrl-c": "C-c",
+    "ctrl+c": "C-c",
 }
 
 
 def check_key(value: str) -> str:
-    """Return the canonical spelling of a tmux key name (``c-x`` -> ``C-x``), else raise `InvalidArgument`.
+    """Return tmux's spelling of a key name (``^X`` -> ``C-x``), else raise `InvalidArgument`.
 
-    A key is one printable character, or a named key, after any of the modifiers `C-`, `M-`, `S-`
-    once each; ``^x`` stands for ``C-x``. tmux answers rc 0 for anything else and types it as text.
+    A key is one printable character or a named key, after any of the modifiers `C-`, `M-`, `S-`
+    once each that a terminal can send with it; ``^x`` stands for ``C-x``. tmux answers rc 0 for
+    anything else, and types the name as text, another key or nothing at all, depending on its version.
     """
-    if len(value) == 2 and value[0] == "^" and value[1] > " ":
+    if len(value) == 2 and value[0] == "^":
         value = f"C-{value[1]}"
-    prefix = _MODIFIERS.match(value)
-    cut = prefix.end() if prefix else 0
-    modifiers, base = value[:cut].upper(), value[cut:]
-    if len(set(modifiers)) - 1 > len(modifiers) // 2 or len(modifiers) // 2 != len(set(modifiers) - {"-"}):
-        raise _not_a_key(value, "a modifier is given twice")
-    ordered = "".join(f"{m}-" for m in "CMS" if m in modifiers)
-    if (named := _CANONICAL.get(base.casefold())) is not None:
-        return ordered + named
-    if len(base) != 1:
-        raise _not_a_key(value, "it is no key of tmux")
-    if not base.isprintable() or base == " ":
+    cut = match.end() if (match := _MODIFIERS.match(value)) else 0
+    given, base = value[:cut].upper()[::2], value[cut:]
+    base = _CANONICAL.get(base.casefold(), base)
+    modifiers = "".join(f"{letter}-" for letter in "CMS" if letter in given)
+    if len(base) == 1 and (not base.isprintable() or base == " "):
         raise _not_a_key(value, "write Space, Tab, Enter or Escape by name")
-    if "S-" in ordered:
-        raise _not_a_key(value, "S- goes with named keys only; write the shifted character itself")
-    if "C-" in ordered and not ("@" <= base <= "~"):
-        raise _not_a_key(value, "C- goes with a letter, one of @ [ \\ ] ^ _ or a named key")
-    return ordered + base
+    if len(base) != 1 and base not in _CANONICAL.values():
+        raise _not_a_key(value, "tmux has no such key")
+    if len(set(given)) != len(given):
+        raise _not_a_key(value, "a modifier is given twice")
+    if base not in _EDITING_KEYS and not _is_sendable(modifiers, base):
+        raise _not_a_key(value, "a terminal has no way to send it with this modifier")
+    return modifiers + (base.lower() if "C-" in modifiers and len(base) == 1 else base)
+
+
+def _is_sendable(modifiers: str, base: str) -> bool:
+    """Whether a character, or a key other than the editing keys, can be sent with these modifiers."""
+    if "S-" in modifiers:
+        return False
+    if "C-" in modifiers:
+        return bool(_CONTROL.fullmatch(base)) or (modifiers == "C-" and bool(_CONTROL_ALONE.fullmatch(base)))
+    return not (modifiers and base == "BTab")
 
 
 def _not_a_key(value: str, reason: str) -> InvalidArgument:
     hint = _HINTS.get(value.casefold())
     near = f" Did you mean {hint}?" if hint else ""
-    shown = value if value.isprintable() and len(value) <= 32 else "given"
+    shown = f"{value!r} " if value.isprintable() and len(value) <= 32 else ""
     return InvalidArgument(
-        f"The key name {shown!r} is not usable: {reason}.{near} Keys are single characters or names such as Enter, "
-        "Escape, Tab, Space, BSpace, Up, PageDown, F5, C-c, M-x; to type words use `text`.",
+        f"The key {shown}cannot be sent: {reason}.{near} Keys are single characters and names such as Enter, Escape, "
+        "Tab, BTab, Space, BSpace, Up, PageDown, F5, C-c, M-x; words to type go into `text`.",
         reason=reason,
     )
