@@ -1,0 +1,54 @@
+"""Time for waits: one clock that tests can replace, and the rhythm of looking at a pane."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import anyio
+
+from tmuxmcp import limits
+
+
+class Clock(Protocol):
+    """Seconds that only go forward, and a sleep in them."""
+
+    def now(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The event loop's own clock."""
+
+    def now(self) -> float:
+        return anyio.current_time()
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+class Ticker:
+    """The pauses between looks: short after a change, longer the longer nothing changes."""
+
+    def __init__(self, clock: Clock, deadline: float) -> None:
+        self._clock = clock
+        self._deadline = deadline
+        self._changed = clock.now()
+
+    def changed(self) -> None:
+        """Something moved: look often again."""
+        self._changed = self._clock.now()
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since the last change."""
+        return self._clock.now() - self._changed
+
+    def pause(self) -> float:
+        """Seconds until the next look, never beyond the deadline."""
+        growth = min(1.0, self.quiet / limits.TICK_GROWTH_SECONDS)
+        tick = limits.TICK_MIN_SECONDS + growth * (limits.TICK_MAX_SECONDS - limits.TICK_MIN_SECONDS)
+        return max(0.0, min(tick, self._deadline - self._clock.now()))
+
+    async def rest(self) -> None:
+        """Sleep until the next look."""
+        await self._clock.sleep(self.pause())

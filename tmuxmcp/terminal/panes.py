@@ -1,0 +1,181 @@
+"""What the control loop knows of panes: their state as tmux tells it, and what this process remembers."""
+
+from __future__ import annotations
+
+import os
+import termios
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import anyio
+
+from tmuxmcp.errors import PaneDead, PaneInMode
+from tmuxmcp.terminal.clock import Clock, SystemClock
+from tmuxmcp.tmux.client import Client
+from tmuxmcp.tmux.command import Arg, command, target
+from tmuxmcp.tmux.records import Template, new_nonce
+
+STATE = Template(
+    pane_id="#{pane_id}",
+    server="#{pid}:#{start_time}",
+    pid="#{pane_pid}",
+    tty="#{pane_tty}",
+    program="#{pane_current_command}",
+    in_mode="#{pane_in_mode}",
+    mode="#{pane_mode}",
+    dead="#{pane_dead}",
+    dead_status="#{pane_dead_status}",
+    synchronized="#{pane_synchronized}",
+    alternate="#{alternate_on}",
+    width="#{pane_width}",
+    history_size="#{history_size}",
+    history_limit="#{history_limit}",
+    cursor_x="#{cursor_x}",
+    cursor_y="#{cursor_y}",
+    window_id="#{window_id}",
+)
+
+
+class State(NamedTuple):
+    """One pane at one instant. Rows and columns are in cells, from 0."""
+
+    pane_id: str
+    server: str
+    pid: int
+    tty: str
+    program: str
+    mode: str
+    dead: bool
+    dead_status: int | None
+    synchronized: bool
+    alternate: bool
+    width: int
+    history_size: int
+    history_limit: int
+    cursor_x: int
+    cursor_y: int
+    window_id: str
+
+    @classmethod
+    def parse(cls, row: dict[str, str]) -> State:
+        return cls(
+            pane_id=row["pane_id"],
+            server=row["server"],
+            pid=int(row["pid"] or 0),  # empty for a dead pane on tmux 3.8
+            tty=row["tty"],
+            program=row["program"],
+            mode=row["mode"] if row["in_mode"] != "0" else "",
+            dead=row["dead"] == "1",
+            dead_status=int(row["dead_status"]) if row["dead_status"] else None,
+            synchronized=row["synchronized"] == "1",
+            alternate=row["alternate"] == "1",
+            width=int(row["width"]),
+            history_size=int(row["history_size"]),
+            history_limit=int(row["history_limit"]),
+            cursor_x=int(row["cursor_x"]),
+            cursor_y=int(row["cursor_y"]),
+            window_id=row["window_id"],
+        )
+
+    @property
+    def row(self) -> int:
+        """The cursor's row, counted from the oldest row of the history."""
+        return self.history_size + self.cursor_y
+
+    @property
+    def trimmed(self) -> bool:
+        """Whether tmux may have dropped old rows: a full history loses a tenth at once."""
+        chunk = max(1, self.history_limit // 10)
+        return self.history_size >= self.history_limit - chunk
+
+    def check_accepts_input(self) -> None:
+        """Refuse when what is typed would not reach the pane's program."""
+        if self.dead:
+            raise PaneDead(
+                f"Pane {self.pane_id} is dead: its program has ended"
+                f"{'' if self.dead_status is None else f' with status {self.dead_status}'}, so nothing was typed. "
+                "Use respawn_pane to start a program in it, or another pane.",
+                pane_id=self.pane_id,
+            )
+        if self.mode:
+            raise PaneInMode(
+                f"Pane {self.pane_id} is in {self.mode}, which would swallow input, so nothing was typed. "
+                "Call exit_copy_mode on it, then try again.",
+                pane_id=self.pane_id,
+                mode=self.mode,
+            )
+
+
+class Look(NamedTuple):
+    """One look at a pane: its state, and rows of the screen and the history, wrapped ones joined."""
+
+    state: State
+    text: str
+
+    @property
+    def last_line(self) -> str:
+        """The last line with anything on it: the prompt, when a shell is at it."""
+        return self.text.rstrip("\n ").rpartition("\n")[2]
+
+
+class Discipline(NamedTuple):
+    """How a terminal treats input, from its termios flags."""
+
+    canonical: bool
+    echo: bool
+
+    @classmethod
+    def of(cls, tty: str) -> Discipline | None:
+        """Read it from the terminal's device, or None when that cannot be opened."""
+        try:
+            device = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            flags = termios.tcgetattr(device)[3]
+        except (OSError, termios.error):
+            return None
+        finally:
+            os.close(device)
+        return cls(bool(flags & termios.ICANON), bool(flags & termios.ECHO))
+
+
+@dataclass
+class Memory:
+    """What this process remembers of one pane of one tmux server."""
+
+    run: anyio.Lock = field(default_factory=anyio.Lock)
+    typing: anyio.Lock = field(default_factory=anyio.Lock)
+    created: bool = False
+    prompted: bool = False
+    typed: deque[str] = field(default_factory=lambda: deque(maxlen=32))
+
+
+class Terminal:
+    """The process-wide half of the control loop."""
+
+    def __init__(self, client: Client, clock: Clock | None = None) -> None:
+        self.client = client
+        self.clock = clock or SystemClock()
+        self._memories: dict[str, Memory] = {}
+
+    def memory(self, pane_id: str) -> Memory:
+        """What is remembered of a pane; ids are never used again in a tmux server's life."""
+        return self._memories.setdefault(pane_id, Memory())
+
+    async def look(self, pane_id: str, rows_back: int | None = 0) -> Look:
+        """Look at the screen and `rows_back` rows of history (None: all of it), in one process.
+
+        Raises `NotFound` when the pane does not exist.
+        """
+        nonce = new_nonce()
+        printed = await self.client.call(
+            command("has-session", "-t", target(pane_id)),
+            command("display-message", "-p", "-t", target(pane_id), STATE.format(nonce)),
+            command(
+                *("capture-pane", "-p", "-J", "-t", target(pane_id), "-S"),
+                "-" if rows_back is None else Arg("-S", str(-rows_back)),
+            ),
+        )
+        return Look(State.parse(STATE.parse(printed, nonce)[0]), printed.partition(f"{nonce}>\n")[2])

@@ -1,0 +1,337 @@
+"""run_shell_command: one command in a pane's current shell, with its exact output and status.
+
+`tmuxmcp.terminal.shells` says what is typed. Here is when: the pane is looked at until its shell is
+at its prompt, the line is typed, and the pane is looked at until the closing mark is there. A
+command that is interrupted leaves no closing mark; then the prompt that came back is asked for the
+status.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Literal, NamedTuple
+
+import anyio
+
+from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ServerGone
+from tmuxmcp.terminal import shells
+from tmuxmcp.terminal.clock import Ticker
+from tmuxmcp.terminal.foreground import Readiness, foreground, readiness
+from tmuxmcp.terminal.keyboard import Keyboard, Stroke
+from tmuxmcp.terminal.panes import Discipline, Look, State, Terminal
+from tmuxmcp.terminal.shells import Dialect, Marks
+
+Outcome = Literal["completed", "timed_out", "shell_exited", "pane_gone", "server_gone", "not_started"]
+Reason = Literal["cleared", "trimmed"]
+
+
+class Ending(NamedTuple):
+    """How far a command came. `text` is its output, each line ended as the command ended it."""
+
+    outcome: Outcome
+    status: int | None = None
+    text: str = ""
+    reason: Reason | None = None
+    """Why the beginning of the output is missing: wiped off the screen, or dropped from a full history."""
+    marks: Marks | None = None
+    state: State | None = None
+    running: bool = False
+    note: str = ""
+
+
+Ask = Callable[[Marks, Dialect], Awaitable[None]]
+
+# Rows of history that a look takes along with the screen, so that what a background job prints after
+# the closing mark does not move it out of sight between two looks.
+_ROWS_BACK = 100
+# How long the screen must have been still before a prompt is believed to be back, with and without
+# the terminal's mode as a witness; and before a line is believed not to have been accepted.
+_STILL_SECONDS = 0.15
+_STILL_BLIND_SECONDS = 1.0
+_IGNORED_SECONDS = 1.0
+_GLANCE_SECONDS = 0.002
+
+
+class Runner:
+    """Runs commands in one pane, one at a time."""
+
+    def __init__(self, terminal: Terminal, keyboard: Keyboard, pane_id: str) -> None:
+        self._terminal = terminal
+        self._keyboard = keyboard
+        self._pane_id = pane_id
+        self._memory = terminal.memory(pane_id)
+
+    async def run(self, command: str, *, deadline: float, in_history: bool) -> Ending:
+        """Run `command` once, and return at `deadline` (of the terminal's clock) at the latest.
+
+        Raises `NotFound`, `PaneBusy`, `PaneDead`, `PaneInMode` and `PaneSynchronized`; then nothing
+        was typed.
+        """
+        with anyio.move_on_after(deadline - self._terminal.clock.now()) as turn:
+            await self._memory.run.acquire()
+        if turn.cancelled_caught:
+            return Ending("not_started", note="Other commands of this server had the pane for the whole time.")
+        try:
+            return await self._run(command, deadline, in_history)
+        finally:
+            self._memory.run.release()
+
+    async def _run(self, command: str, deadline: float, in_history: bool) -> Ending:
+        before = await self._until_prompt(deadline)
+        if before is None:
+            return Ending("not_started", note=f"Nothing was typed: {Readiness.NOT_YET.value}.")
+        try:
+            return await self._attempt(command, before, deadline, in_history)
+        except (NotFound, NoServer, ServerGone):
+            return await self._gone(before.state)
+
+    async def _gone(self, before: State) -> Ending:
+        """Tell a closed pane from an ended server."""
+        try:
+            server = await self._terminal.client.server()
+        except (NoServer, ServerGone):
+            return Ending("server_gone", note=f"The tmux server has ended. {_LAST}")
+        if f"{server.pid}:{server.start_time}" != before.server:
+            return Ending("server_gone", note="The tmux server has ended; another one has started.")
+        return Ending("pane_gone", note=_CLOSED)
+
+    async def _until_prompt(self, deadline: float) -> Look | None:
+        """Wait until a command can be typed; None when the deadline came first."""
+        clock = self._terminal.clock
+        ticker = Ticker(clock, deadline)
+        seen = None
+        while True:
+            look = await self._terminal.look(self._pane_id)
+            look.state.check_accepts_input()
+            if look.state.synchronized:
+                raise PaneSynchronized(
+                    f"Pane {self._pane_id} is synchronised with the other panes of {look.state.window_id}: each would "
+                    "run the command, so nothing was typed. Turn it off with set_synchronize_panes, or use send_keys.",
+                    pane_id=self._pane_id,
+                    window_id=look.state.window_id,
+                )
+            starting = not self._memory.prompted and (self._memory.created or not look.text.strip())
+            ready = await readiness(look.state, self._terminal.client.runner, starting=starting)
+            if ready is Readiness.PROMPT:
+                self._memory.prompted = True
+                return look
+            if clock.now() >= deadline:
+                return None
+            if look != seen:
+                seen = look
+                ticker.changed()
+            await ticker.rest()
+
+    async def _attempt(self, command: str, before: Look, deadline: float, in_history: bool) -> Ending:
+        dialect = await self._dialect(before, deadline)
+        if dialect is None:
+            return Ending("not_started", note=f"{before.state.program} did not answer as a shell does.")
+        marks = Marks.new()
+        script = shells.script(command, dialect, marks, in_history=in_history)
+        watch = _Watch(self._terminal, before, marks, dialect, deadline)
+        for attempt in range(2):
+            async with self._memory.typing:
+                typed = await self._type_line(script.line)
+                if script.payload and await watch.until_ready():
+                    await self._keyboard.type(self._pane_id, Stroke(text=script.payload))
+            ending = await watch.until_closed(typed, self._ask, ignored_ends=attempt == 0)
+            if ending is not None:
+                return ending
+            # The line went into an unfinished one (an open quote, say). Interrupted, it ran nothing.
+            await self._keyboard.type(self._pane_id, Stroke(keys=("C-c",)))
+            if await self._until_prompt(deadline) is None:
+                break
+        return Ending("not_started", note="The shell did not take the line that was typed.")
+
+    async def _type_line(self, line: str) -> State:
+        """Type one line and Enter, in place of what somebody left unfinished at the prompt."""
+        self._memory.typed.append(line)
+        stroke = Stroke(text=line, before=("C-e", "C-u"), keys=("Enter",), bracketed=True)
+        return (await self._keyboard.type(self._pane_id, stroke)).state
+
+    async def _ask(self, marks: Marks, dialect: Dialect) -> None:
+        async with self._memory.typing:
+            await self._type_line(f" {shells.ask_status(dialect, marks)}")
+
+    async def _dialect(self, before: Look, deadline: float) -> Dialect | None:
+        """The grammar of the pane's shell; one that another program carries is asked."""
+        name = shells.shell(before.state.program)
+        if name is not None:
+            return shells.dialect(name)
+        clock = self._terminal.clock
+        marks = Marks.new()
+        async with self._memory.typing:
+            await self._type_line(shells.ask_dialect(marks))
+        ticker = Ticker(clock, deadline)
+        while clock.now() < deadline:
+            if (dialect := marks.dialect((await self._terminal.look(self._pane_id)).text)) is not None:
+                return dialect
+            await ticker.rest()
+        return None
+
+
+_CLOSED = "The pane closed: its shell exited, or the pane was killed."
+# tmux leaves its socket behind in either case, so the two cannot be told apart.
+_LAST = "It ends by itself when the last pane's shell exits."
+
+
+class _Watch:
+    """Looks at a pane until a command's closing mark is there, or cannot come any more."""
+
+    def __init__(self, terminal: Terminal, before: Look, marks: Marks, dialect: Dialect, deadline: float) -> None:
+        self._terminal = terminal
+        self._clock = terminal.clock
+        self._before = before
+        self._pane_id = before.state.pane_id
+        self._marks = marks
+        self._dialect = dialect
+        self._deadline = deadline
+
+    async def until_ready(self) -> bool:
+        """Wait until the reader takes the command. A local terminal tells it by its mode alone."""
+        ticker = Ticker(self._clock, self._deadline)
+        while self._clock.now() < self._deadline:
+            discipline = Discipline.of(self._before.state.tty)
+            if discipline is not None and discipline.canonical and not discipline.echo:
+                return True
+            if ticker.quiet < 0.05 and discipline is not None and shells.shell(self._before.state.program):
+                await self._clock.sleep(_GLANCE_SECONDS / 2)
+                continue
+            if self._marks.ready in (await self._terminal.look(self._pane_id)).text:
+                return True
+            if ticker.quiet > 2 * _IGNORED_SECONDS:
+                return False
+            await ticker.rest()
+        return False
+
+    async def until_closed(self, typed: State, ask: Ask, *, ignored_ends: bool) -> Ending | None:
+        """Wait for the end of the command; None when its line was not taken (only with `ignored_ends`)."""
+        ticker = Ticker(self._clock, self._deadline)
+        seen: Look | None = None
+        interrupted: tuple[str, Reason | None] | None = None
+        while True:
+            look = await self._terminal.look(self._pane_id, _ROWS_BACK)
+            if self._marks.closing(look.text):
+                return await self._closed(look, typed, interrupted)
+            if look != seen:
+                seen = look
+                ticker.changed()
+            if look.state.dead:
+                text, reason = await self._output(look, typed)
+                note = "The shell has ended; its pane is kept."
+                return Ending("shell_exited", look.state.dead_status, text, reason, self._marks, look.state, note=note)
+            still = ticker.quiet
+            if interrupted is None and still >= _STILL_SECONDS and await self._prompt_is_back(look, still):
+                whole = await self._terminal.look(self._pane_id, None)
+                if self._marks.closing(whole.text):
+                    return await self._closed(whole, typed)
+                text, reason = await self._output(whole, typed)
+                interrupted = text.rpartition("\n")[0], reason
+                await ask(self._marks, self._dialect)
+                ticker.changed()
+                continue
+            if ignored_ends and ticker.quiet >= _IGNORED_SECONDS and await self._ignored(look):
+                return None
+            if self._clock.now() >= self._deadline:
+                text, reason = await self._output(look, typed)
+                return Ending("timed_out", None, text, reason, self._marks, look.state, running=True)
+            await self._rest(ticker)
+
+    async def _closed(
+        self, look: Look, typed: State, interrupted: tuple[str, Reason | None] | None = None
+    ) -> Ending:
+        """The ending that the closing mark tells; `interrupted` is the output when the mark was asked for."""
+        closing = self._marks.closing(look.text)
+        assert closing is not None
+        opening = self._marks.opening(look.text)
+        text, reason = interrupted or await self._output(look, typed)
+        if opening is None or opening["pid"] == closing["pid"]:
+            return Ending("completed", int(closing["status"]), text, reason, self._marks, look.state)
+        # The shell that answers is the one that had started ours. When it was a command of ours that
+        # started it, the closing mark of that command has just told how our shell ended.
+        status = closing["status"]
+        if outer := shells.any_closing(look.text[opening.end() : closing.start()], closing["pid"]):
+            status, text = outer["status"], text[: text.find(f"\n{outer.group()}")]
+        note = "The shell that ran the command has ended; the one that had started it is back."
+        return Ending("shell_exited", int(status), text, reason, self._marks, look.state, note=note)
+
+    async def _output(self, look: Look, typed: State) -> tuple[str, Reason | None]:
+        """What stands between the marks, from a look that may have to be taken again from further back."""
+        if self._marks.opening(look.text) is None:
+            rows = look.state.row - typed.row + _ROWS_BACK
+            whole = look.state.trimmed or rows < 0 or rows > look.state.history_size
+            look = await self._terminal.look(self._pane_id, None if whole else rows)
+            if self._marks.opening(look.text) is None and not whole:
+                look = await self._terminal.look(self._pane_id, None)
+        opening = self._marks.opening(look.text)
+        reason: Reason | None = None
+        if opening is None:
+            reason = "trimmed" if look.state.trimmed else "cleared"
+            if reason == "cleared" and look.state.history_size >= typed.history_size:
+                # The history is whole, so it was the screen that was painted over.
+                look = await self._terminal.look(self._pane_id)
+        closing = self._marks.closing(look.text)
+        start = opening.end() if opening else 0
+        if closing is None:
+            # On the alternate screen is a program's picture, not the command's output.
+            return ("" if look.state.alternate else look.text[start:].rstrip("\n")), reason
+        return look.text[start : closing.start()].removesuffix("\n"), reason
+
+    async def _prompt_is_back(self, look: Look, still: float) -> bool:
+        """Whether the shell seems to wait for its next command, though the closing mark is not there."""
+        state, before = look.state, self._before
+        if not _alike(look.last_line, before.last_line):
+            return False
+        name = shells.shell(state.program)
+        if name is None:
+            return state.program == before.state.program and still >= _STILL_BLIND_SECONDS
+        discipline = Discipline.of(state.tty)
+        if discipline is None or discipline.canonical == shells.has_editor(name):
+            return False
+        if discipline.canonical and still < _STILL_BLIND_SECONDS:
+            return False
+        if (opening := self._marks.opening(look.text)) is None:
+            return True
+        process = await foreground(state, self._terminal.client.runner)
+        # Another shell at its prompt while the first one lives was started by the command and still runs.
+        return process is None or process.pid == int(opening["pid"]) or not _alive(int(opening["pid"]))
+
+    async def _ignored(self, look: Look) -> bool:
+        """Whether the typed line still stands in the shell's editor, part of something unfinished."""
+        if self._marks.split not in look.text or self._marks.nonce in look.text:
+            return False
+        name = shells.shell(look.state.program)
+        discipline = Discipline.of(look.state.tty)
+        return name is not None and discipline is not None and discipline.canonical != shells.has_editor(name)
+
+    async def _rest(self, ticker: Ticker) -> None:
+        """Rest until the next look, or until the terminal's mode says that the shell is back."""
+        pause = ticker.pause()
+        discipline = Discipline.of(self._before.state.tty)
+        if discipline is None or not discipline.canonical or not shells.shell(self._before.state.program):
+            await self._clock.sleep(pause)
+            return
+        glance = _GLANCE_SECONDS if ticker.quiet < 0.2 else 5 * _GLANCE_SECONDS
+        end = self._clock.now() + pause
+        while (left := end - self._clock.now()) > 0:
+            await self._clock.sleep(min(glance, left))
+            discipline = Discipline.of(self._before.state.tty)
+            if discipline is None or not discipline.canonical:
+                return
+
+
+def _alike(line: str, prompt: str) -> bool:
+    """Whether a line begins as the prompt did; the rest may tell a status, a directory or the time."""
+    common = len(os.path.commonprefix([line, prompt]))
+    return common > 0 and 2 * common >= min(len(line), len(prompt))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,257 @@
+"""What a shell must be typed so that a command runs once and its output and status come back exactly.
+
+One line is typed::
+
+    printf <opening mark>; eval <source>; printf <closing mark with $?>
+
+The marks carry a random nonce that is split in the typed text, so the echo of the line cannot match;
+they travel in the pane's output, so the stream itself orders marks and output. `eval` in the current
+shell keeps `cd` and `export`, and turns a syntax error into a status. The source is either the
+command as one quoted literal, or, for a command that a line editor or a line discipline could
+mangle, a reader: a subshell that turns the terminal's echo off, says that it is ready, and collects
+the command from lines that follow.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tmuxmcp import limits
+
+
+class Dialect(StrEnum):
+    """The three grammars that the typed line comes in."""
+
+    POSIX = "posix"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+_NAME = re.compile(r"-?r?(?P<name>[a-z]+(?:93)?)(?:-?[0-9][0-9.]*)?")
+
+_DIALECTS = {
+    "bash": Dialect.POSIX,
+    "dash": Dialect.POSIX,
+    "ash": Dialect.POSIX,
+    "sh": Dialect.POSIX,
+    "ksh": Dialect.POSIX,
+    "ksh93": Dialect.POSIX,
+    "mksh": Dialect.POSIX,
+    "lksh": Dialect.POSIX,
+    "oksh": Dialect.POSIX,
+    "loksh": Dialect.POSIX,
+    "yash": Dialect.POSIX,
+    "busybox": Dialect.POSIX,
+    "zsh": Dialect.ZSH,
+    "fish": Dialect.FISH,
+}
+
+# These leave canonical mode whenever they sit at their prompt, so a canonical terminal means that
+# they do something else. The other shells have no line editor, or one that can be off.
+_EDITORS = frozenset({"bash", "zsh", "fish", "mksh"})
+
+_CARRIERS = frozenset(
+    "ssh mosh-client telnet rlogin su sudo doas login script chroot nsenter unshare machinectl "
+    "docker podman nerdctl crictl kubectl oc lxc lxc-attach incus vagrant limactl multipass adb "
+    "toolbox distrobox flatpak gcloud aws az tsh screen picocom minicom cu wsl.exe".split()
+)
+
+
+def shell(program: str) -> str | None:
+    """The plain name of a shell that we can drive (`-bash` -> `bash`), or None for other programs."""
+    match = _NAME.fullmatch(program)
+    name = match["name"] if match else ""
+    return name if name in _DIALECTS else None
+
+
+def dialect(name: str) -> Dialect:
+    """The grammar of a shell named by `shell`."""
+    return _DIALECTS[name]
+
+
+def has_editor(name: str) -> bool:
+    """Whether this shell's prompt can be told from the terminal's mode alone."""
+    return name in _EDITORS
+
+
+def carries_shell(program: str) -> bool:
+    """Whether this program usually passes the terminal on to a shell elsewhere (ssh, su, docker)."""
+    return program.removeprefix("-") in _CARRIERS
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of one command in a pane's output. `nonce` is 16 hex digits."""
+
+    nonce: str
+
+    @classmethod
+    def new(cls) -> Marks:
+        return cls(secrets.token_hex(8))
+
+    @property
+    def split(self) -> str:
+        return f"{self.nonce[:8]} {self.nonce[8:]}"
+
+    @property
+    def ready(self) -> str:
+        """What the reader prints when it waits for the command."""
+        return f"{self.nonce}="
+
+    def opening(self, text: str) -> re.Match[str] | None:
+        """The opening mark, with the shell's process id as group `pid`; output begins at its end."""
+        return re.search(rf"^{self.nonce} (?P<pid>\d+)(?:\n|\Z)", text, re.MULTILINE)
+
+    def closing(self, text: str) -> re.Match[str] | None:
+        """The closing mark, with groups `pid` and `status`. The newline before it is ours."""
+        return re.search(rf"^{self.nonce} (?P<pid>\d+) (?P<status>\d+)$", text, re.MULTILINE)
+
+    def dialect(self, text: str) -> Dialect | None:
+        """What the shell answered to `ask_dialect`, None while it has not."""
+        match = re.search(rf"^{self.nonce} (?P<fish>[^/\n]*)/(?P<zsh>[^/\n]*)$", text, re.MULTILINE)
+        if match is None:
+            return None
+        return Dialect.FISH if match["fish"] else Dialect.ZSH if match["zsh"] else Dialect.POSIX
+
+
+def any_closing(text: str, pid: str) -> re.Match[str] | None:
+    """The closing mark of whatever command of ours that the shell with this process id ran."""
+    return re.search(rf"^[0-9a-f]{{16}} {pid} (?P<status>\d+)$", text, re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What is typed for one command: a line, and for the reader the lines that follow it."""
+
+    marks: Marks
+    line: str
+    payload: str = ""
+
+
+def script(command: str, dialect: Dialect, marks: Marks, *, in_history: bool) -> Script:
+    """The typed form of `command`.
+
+    A leading space keeps the line out of the history of shells that are set up for that.
+    """
+    command = _without_continuation(command)
+    if _PLAIN.fullmatch(command) and len(command) <= _LITERAL_CHARACTERS:
+        body = f"{_opening(dialect, marks)}; {_EVAL[dialect]} {quote(command, dialect)}"
+        payload = ""
+    else:
+        body = f"{_EVAL[dialect]} {_reader(dialect, marks)}"
+        payload = _payload(command)
+    return Script(marks, f"{'' if in_history else ' '}{body}; {ask_status(dialect, marks)}", payload)
+
+
+def ask_status(dialect: Dialect, marks: Marks) -> str:
+    """The closing mark; typed alone at a prompt, it asks for the status of what ran last."""
+    if dialect is Dialect.FISH:
+        return f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $fish_pid $status"
+    # The group keeps the line out of a trace that the command switched on.
+    return f"{{ printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $$ $?; }} 2>/dev/null"
+
+
+def ask_dialect(marks: Marks) -> str:
+    """A line that every shell of ours runs, and whose answer tells which grammar it speaks."""
+    values = '"$FISH_VERSION" "$ZSH_VERSION"'
+    return f" printf '{_DIM}%s%s %s/%s{_PLAIN_TEXT}\\n' {marks.split} {values}"
+
+
+def quote(text: str, dialect: Dialect) -> str:
+    """`text` as one literal word."""
+    if dialect is Dialect.FISH:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+_PLAIN = re.compile(r"[ -~]+")
+_LITERAL_CHARACTERS = 500
+# Of four bytes at most, so that a line stays below the shortest limit of a terminal in canonical mode
+# (1024 bytes on macOS, 4096 on Linux).
+_PIECE_CHARACTERS = 220
+_DIM = "\\033[2m"
+_PLAIN_TEXT = "\\033[m"
+
+# `command` takes away what makes a syntax error inside eval end a whole line (dash) or a shell
+# (POSIX special builtins). zsh and fish would look for a program of that name.
+_EVAL = {Dialect.POSIX: "command eval", Dialect.ZSH: "eval", Dialect.FISH: "eval"}
+
+
+def _opening(dialect: Dialect, marks: Marks, pid: str = "") -> str:
+    pid = pid or ("$fish_pid" if dialect is Dialect.FISH else "$$")
+    return f"printf '{_DIM}%s%s %s{_PLAIN_TEXT}\\n' {marks.split} {pid}"
+
+
+def _without_continuation(command: str) -> str:
+    """A last unpaired backslash joins with the end of a script, which a quoted literal does not have."""
+    backslashes = len(command) - len(command.rstrip("\\"))
+    return command[:-1] if backslashes % 2 else command
+
+
+# Tags of the lines that the reader takes: + text, - text and a newline, = flush (keeps the cost of
+# joining linear), # a line to show to the person who watches, anything else: the end.
+# printf is not a builtin of mksh, so the command must go through print there: a program's
+# arguments are public.
+_READER = (
+    "s=$(stty -g);stty -echo icanon iexten lnext ^V;"
+    "p(){{ case ${{KSH_VERSION-}} in (?*)print -r -- \"$1\";;(*)printf '%s\\n' \"$1\";;esac;}};"
+    "v= w= n=$(echo;echo x);n=${{n%x}};"
+    "printf '{dim}%s%s={plain}\\n' {split}>/dev/tty;"
+    "while IFS= read -r l;do case $l in (+*)w=$w${{l#?}};;(-*)w=$w${{l#?}}$n;;([=]*)v=$v$w w=;;"
+    "([#]*)p \"${{l#?}}\">/dev/tty;;(*)break;;esac;done;"
+    "stty $s;{opening}>/dev/tty;p \"$v$w\""
+)
+
+
+def _reader(dialect: Dialect, marks: Marks) -> str:
+    """An expression whose value is the command that is sent after the reader said it is ready."""
+    fish = dialect is Dialect.FISH
+    text = _READER.format(
+        dim=_DIM,
+        plain=_PLAIN_TEXT,
+        split=marks.split,
+        opening=_opening(Dialect.POSIX, marks, "$0" if fish else "$$"),
+    )
+    if fish:
+        return f"(sh -c {quote(text, dialect)} $fish_pid|string collect -N)"
+    return f'"$({text})"'
+
+
+# In canonical mode these would edit the line or signal a program; the terminal takes each one
+# literally after ^V (VLNEXT).
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_FLUSH_LINES = 64
+_SHOWN_LINES = 20
+_SHOWN_CHARACTERS = 200
+
+
+def _payload(command: str) -> str:
+    """The command as the lines that the reader takes."""
+    out = [f"#{line}" for line in _shown(command)]
+    lines = command.split("\n")
+    for line in lines[:-1]:
+        out += _pieces(line, "-")
+    out += _pieces(lines[-1], "+")
+    for at in range(len(out), 0, -_FLUSH_LINES):
+        out.insert(at, "=")
+    return "\n".join([*out, ".", ""])
+
+
+def _pieces(line: str, tag: str) -> list[str]:
+    """One line of the command as lines that are short enough; only the last one carries `tag`."""
+    pieces = [line[at : at + _PIECE_CHARACTERS] for at in range(0, len(line), _PIECE_CHARACTERS)] or [""]
+    tagged = [f"+{piece}" for piece in pieces[:-1]] + [tag + pieces[-1]]
+    return [_CONTROL.sub(lambda control: f"\x16{control.group()}", piece) for piece in tagged]
+
+
+def _shown(command: str) -> list[str]:
+    """The beginning of the command, for the person who watches the pane."""
+    lines = command.split("\n")
+    shown = ["".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in lines[:_SHOWN_LINES]]
+    shown = [f"> {line[:_SHOWN_CHARACTERS]}{' ...' * (len(line) > _SHOWN_CHARACTERS)}" for line in shown]
+    if len(lines) > _SHOWN_LINES:
+        shown.append(f"> ... {len(lines) - _SHOWN_LINES} more lines")
+    return shown
