@@ -53,6 +53,16 @@ class Readiness(Enum):
     NOT_YET = "the shell is still starting, runs something of its own, or waits for input"
 
 
+def mode_of_prompt(name: str, discipline: Discipline) -> bool:
+    """Whether the terminal is in the mode in which this shell waits for a line.
+
+    Line editors read single characters and echo them themselves; without one the terminal does both.
+    """
+    if discipline.canonical:
+        return not shells.has_editor(name)
+    return not discipline.echo
+
+
 async def readiness(state: State, runner: Runner, *, starting: bool) -> Readiness:
     """Look whether the pane's shell is at its prompt, without typing.
 
@@ -65,8 +75,8 @@ async def readiness(state: State, runner: Runner, *, starting: bool) -> Readines
     discipline = Discipline.of(state.tty)
     canonical = discipline is None or discipline.canonical
     if name is not None:
-        if not canonical:
-            return Readiness.PROMPT
+        if discipline is not None and not canonical:
+            return Readiness.PROMPT if mode_of_prompt(name, discipline) else Readiness.NOT_YET
         process = await foreground(state, runner)
         if process is not None and not process.interactive and not starting:
             raise busy(state, " ".join(process.args[:3]))

@@ -17,7 +17,7 @@ import anyio
 from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ServerGone
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.clock import Ticker
-from tmuxmcp.terminal.foreground import Readiness, foreground, readiness
+from tmuxmcp.terminal.foreground import Readiness, foreground, mode_of_prompt, readiness
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
 from tmuxmcp.terminal.panes import Discipline, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks
@@ -287,7 +287,7 @@ class _Watch:
         if name is None:
             return state.program == before.state.program and still >= _STILL_BLIND_SECONDS
         discipline = Discipline.of(state.tty)
-        if discipline is None or discipline.canonical == shells.has_editor(name):
+        if discipline is None or not mode_of_prompt(name, discipline):
             return False
         if discipline.canonical and still < _STILL_BLIND_SECONDS:
             return False
@@ -303,7 +303,7 @@ class _Watch:
             return False
         name = shells.shell(look.state.program)
         discipline = Discipline.of(look.state.tty)
-        return name is not None and discipline is not None and discipline.canonical != shells.has_editor(name)
+        return name is not None and discipline is not None and mode_of_prompt(name, discipline)
 
     async def _rest(self, ticker: Ticker) -> None:
         """Rest until the next look, or until the terminal's mode says that the shell is back."""

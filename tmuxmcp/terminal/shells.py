@@ -197,11 +197,11 @@ def _without_continuation(command: str) -> str:
 # arguments are public.
 _READER = (
     "s=$(stty -g);stty -echo icanon iexten lnext ^V;"
-    "p(){{ case ${{KSH_VERSION-}} in (?*)print -r -- \"$1\";;(*)printf '%s\\n' \"$1\";;esac;}};"
+    "p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- \"$1\";;*)printf '%s\\n' \"$1\";;esac;}};"
     "v= w= n=$(echo;echo x);n=${{n%x}};"
     "printf '{dim}%s%s={plain}\\n' {split}>/dev/tty;"
-    "while IFS= read -r l;do case $l in (+*)w=$w${{l#?}};;(-*)w=$w${{l#?}}$n;;([=]*)v=$v$w w=;;"
-    "([#]*)p \"${{l#?}}\">/dev/tty;;(*)break;;esac;done;"
+    "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
+    "[#]*)p \"${{l#?}}\">/dev/tty;;*)break;;esac;done;"
     "stty $s;{opening}>/dev/tty;p \"$v$w\""
 )
 
