@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import anyio
 
@@ -21,14 +20,16 @@ TIMEOUT: Final = 5.0
 """Seconds that an ordinary tmux process may take."""
 
 MAX_OUTPUT: Final = 32_000_000
-"""Bytes that one tmux process may answer: a full history of 1,000,000 short lines, or 5,000 long ones."""
+"""Bytes that one tmux process may answer."""
 
-START_TIMEOUT: Final = 15.0
 MINIMAL_CONFIG: Final = Path(__file__).with_name("minimal.conf")
-MARKER: Final = "minimal"
+"""What a server that we start reads, unless the settings say otherwise."""
 
-_IDENTITY: Final = {"server_pid": "#{pid}", "server_start": "#{start_time}", "server_marker": "#{@tmuxmcp}"}
-_RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4)
+Provenance = Literal["minimal", "user", "custom", "unknown"]
+"""Which configuration a server is known to have been started with."""
+
+_LOCK_SECONDS: Final = 15.0
+_RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 class Version(NamedTuple):
@@ -43,67 +44,54 @@ class Version(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Version | None:
-        """Read ``3.3a``, ``tmux 3.5`` or ``next-3.8``, which lies between 3.7 and 3.8; None if it is neither."""
+        """Read ``3.3a`` or ``tmux 3.5``; None if it is neither. ``next-3.8`` lies between 3.7 and 3.8."""
         match = re.fullmatch(r"(?:tmux )?(next-)?(\d+)\.(\d+)([a-z]?)(?:-rc\d*)?", text.strip())
         if match is None:
             return None
         unreleased, major, minor, suffix = match.groups()
-        if unreleased:
-            return cls(int(major), int(minor) - 1, "~")
-        return cls(int(major), int(minor), suffix)
+        return cls(int(major), int(minor) - 1, "~") if unreleased else cls(int(major), int(minor), suffix)
 
 
 MIN_VERSION: Final = Version(3, 2, "a")
 
 
 class Server(NamedTuple):
-    """Which tmux server it is: two servers on one socket path differ in at least one of these."""
+    """Which tmux server it is: no two on one socket path share both the process id and the start."""
 
     pid: int
     start_time: int
+    """Seconds since 1970."""
 
 
 class Started(NamedTuple):
-    """What `Client.start` did: the new session's row, and the server that holds it."""
+    """What `Client.start` did: the new session's row, its server, and whether it started that server."""
 
     row: dict[str, str]
     server: Server
-    started: bool
-    """This call started the server."""
-    minimal: bool
-    """It started it, and the marker of the minimal configuration was read back."""
+    server_started: bool
+
+
+_VERSION: Final = Template(version="#{version}")
+_SERVER: Final = Template(server_pid="#{pid}", server_start="#{start_time}", server_marker="#{@tmuxmcp}")
 
 
 class Client:
-    """Runs tmux commands on the pinned socket and raises typed errors for its refusals.
+    """Runs tmux commands on the pinned socket and raises typed errors for tmux's refusals.
 
-    `config` is what a server that we start reads: ``minimal``, ``user`` (tmux's own search) or a path.
-    `own` is the server that this process started last, if any.
+    `config` is what a server that we start reads: ``minimal``, ``user`` (whatever tmux itself looks
+    for; always so on an inherited socket) or an absolute path. `own` is the server that this
+    process started last, if it started one.
     """
 
-    def __init__(self, runner: Runner, socket: Socket, binary: str = "tmux", config: str = "minimal") -> None:
+    def __init__(self, runner: Runner, socket: Socket, binary: str, config: str = "minimal") -> None:
         self.runner = runner
         self.socket = socket
         self.binary = binary
-        self.config = config
+        self.config = "user" if socket.form == "inherit" else config
         self.own: Server | None = None
+        self._own_provenance: Provenance = "unknown"
+        self._usable = False
         self._version: Version | None = None
-
-    async def version(self) -> Version:
-        """The version of the tmux program; asked once. Raises `TmuxUnusable` below 3.2a."""
-        if self._version is None:
-            answer = await self.runner.run([self.binary, "-V"], timeout=TIMEOUT, max_output=4096)
-            said = answer.stdout.decode("utf-8", "replace").strip()
-            found = Version.parse(said)
-            if found is None or found < MIN_VERSION:
-                raise TmuxUnusable(
-                    f"{self.binary} is {said[:80] or 'not tmux'}; tmuxmcp needs tmux {MIN_VERSION} or newer. Install "
-                    "one, or set TMUXMCP_TMUX_BIN to its path.",
-                    program=self.binary,
-                    version=said[:80],
-                )
-            self._version = found
-        return self._version
 
     async def call(
         self,
@@ -113,18 +101,27 @@ class Client:
         timeout: float = TIMEOUT,
         max_output: int = MAX_OUTPUT,
     ) -> str:
-        """Run `commands` in one tmux process that never starts a server; what they printed.
+        """Run `commands` in one tmux process that never starts a server, and return what they printed.
 
-        Raises what `tmuxmcp.tmux.errors.translate` makes of a refusal. When no server runs and the
-        first command is ``has-session``, the named target does not exist: `NotFound`.
+        Raises what `tmuxmcp.tmux.errors.translate` makes of a refusal, and what `Runner.run` raises.
+        When no server runs and the first command is ``has-session``, that is `NotFound` of its target.
         """
         output = await self.try_call(*commands, stdin=stdin, cwd=cwd, timeout=timeout, max_output=max_output)
         error = errors.translate(output, self.socket.path)
+        if error is None:
+            return output.stdout.decode("utf-8", "replace")
+        if isinstance(error, NoServer | ServerGone):
+            self._version = None
         if isinstance(error, NoServer) and commands[0].name == "has-session":
             raise NotFound(f"{error.message} So the target does not exist.", **error.details)
-        if error is not None:
-            raise error
-        return output.stdout.decode("utf-8", "replace")
+        if isinstance(error, ServerGone) and isinstance(await self._ask_version(), ServerGone):
+            # Up to 3.5a a client takes the hang-up of a server from 3.6 on for its end.
+            raise TmuxUnusable(
+                f"The tmux server on {self.socket.path} lives, but does not talk to {self.binary}: they are of "
+                "different versions. End that server, or set TMUXMCP_TMUX_BIN to a tmux of its version.",
+                socket=self.socket.path,
+            )
+        raise error
 
     async def try_call(
         self,
@@ -134,53 +131,61 @@ class Client:
         timeout: float = TIMEOUT,
         max_output: int = MAX_OUTPUT,
     ) -> Output:
-        """Like `call`, but a refusal of tmux comes back as it is."""
+        """Like `call`, but a refusal of tmux is returned as it is."""
         return await self._run(("-N",), commands, stdin, cwd, timeout, max_output)
 
     async def rows(
         self, *before: Command, listing: Command, template: Template, timeout: float = TIMEOUT
     ) -> list[dict[str, str]]:
-        """The rows that `listing` (list-*, display-message, new-*) gives for `template`, after `before`."""
+        """What `listing` (list-*, display-message, new-*) says for `template`, in one process after `before`."""
         nonce = new_nonce()
         return template.parse(await self.call(*before, template.ask(listing, nonce), timeout=timeout), nonce)
 
+    async def version(self) -> Version:
+        """The version that decides which flags are known: the running server's, else the program's.
+
+        The two differ after an upgrade, until the server ends; it is the server that parses commands.
+        Asked once for each server. Raises `TmuxUnusable`.
+        """
+        program = await self._check_program()
+        if self._version is None:
+            answer = await self._ask_version()
+            self._version = answer if isinstance(answer, Version) else None
+        return self._version or program
+
     async def server(self) -> Server:
         """Which server runs on the socket. Raises `NoServer`."""
-        ask = Template(**_IDENTITY)
-        nonce = new_nonce()
-        row = ask.parse(await self.call(ask.ask(Command("display-message"), nonce)), nonce)[0]
-        return _server(row)
+        return _server((await self.rows(listing=Command("display-message"), template=_SERVER))[0])
+
+    def provenance(self, server: Server) -> Provenance:
+        """What is known of the configuration that `server` was started with: nothing, unless it is our own."""
+        return self._own_provenance if server == self.own else "unknown"
 
     async def start(
-        self,
-        new_session: Command,
-        *after: Command,
-        template: Template,
-        cwd: str | None = None,
-        timeout: float = START_TIMEOUT,
+        self, new_session: Command, *after: Command, template: Template, cwd: str | None = None
     ) -> Started:
-        """Create a session; start the server in the same invocation when there is none.
+        """Create a session, in a server that is started by the same invocation when there is none.
 
-        The start is serialised by `start_lock`, and repeated while the previous server is just exiting.
+        Starting is serialised by `start_lock`, and repeated while the previous server is just exiting.
         """
-        with anyio.fail_after(timeout):
-            try:
-                return await self._create(False, new_session, after, template, cwd, timeout)
-            except (NoServer, ServerGone):
-                pass
-            prepare(self.socket)
-            async with start_lock(self.socket, timeout):
-                failure: ToolError | None = None
-                for delay in _RETRY_SECONDS:
-                    for starting in (False, True):
-                        try:
-                            return await self._create(starting, new_session, after, template, cwd, timeout)
-                        except (NoServer, ServerGone) as error:
-                            failure = error
-                    await anyio.sleep(delay)
+        try:
+            return await self._create(False, new_session, after, template, cwd)
+        except (NoServer, ServerGone):
+            pass
+        prepare(self.socket)
+        async with start_lock(self.socket, _LOCK_SECONDS):
+            for delay in _RETRY_SECONDS:
+                # Another process may have started one before it gave the lock to us.
+                for starting in (False, True):
+                    try:
+                        return await self._create(starting, new_session, after, template, cwd)
+                    except (NoServer, ServerGone):
+                        pass
+                await anyio.sleep(delay)
         raise TmuxUnusable(
-            f"A tmux server on {self.socket.path} cannot be started or reached: {failure}. When one of another version "
-            "runs there, end it or set TMUXMCP_TMUX_BIN to a tmux of its version.",
+            f"No tmux server can be started on {self.socket.path}, and none answers there. When a server of "
+            "another tmux version runs there, end it or set TMUXMCP_TMUX_BIN to a tmux of its version; when "
+            "its default-shell or default-command cannot run, repair that.",
             socket=self.socket.path,
         )
 
@@ -191,26 +196,53 @@ class Client:
         after: tuple[Command, ...],
         template: Template,
         cwd: str | None,
-        timeout: float,
     ) -> Started:
-        whole = Template(**template.fields, **_IDENTITY)
+        whole = Template(**template.fields, **_SERVER.fields)
         nonce = new_nonce()
         commands = (whole.ask(new_session, nonce), *after)
-        flags = self._config_flags() if starting else ("-N",)
-        output = await self._run(flags, commands, b"", cwd, timeout, MAX_OUTPUT)
-        if (error := errors.translate(output, self.socket.path)) is not None:
+        flags = self._start_flags() if starting else ("-N",)
+        output = await self._run(flags, commands, b"", cwd, TIMEOUT, MAX_OUTPUT)
+        if error := errors.translate(output, self.socket.path):
             raise error
         row = whole.parse(output.stdout.decode("utf-8", "replace"), nonce)[0]
         server = _server(row)
-        minimal = starting and self.config == "minimal" and row["server_marker"] == MARKER
         if starting:
-            self.own = server
-        return Started({name: row[name] for name in template.fields}, server, starting, minimal)
+            self.own, self._version = server, None
+            self._own_provenance = self._proven(row["server_marker"])
+        return Started({name: row[name] for name in template.fields}, server, starting)
 
-    def _config_flags(self) -> tuple[str, ...]:
-        if self.config == "user" or self.socket.form == "inherit":
+    def _start_flags(self) -> tuple[str, ...]:
+        if self.config == "user":
             return ()
         return ("-f", str(MINIMAL_CONFIG) if self.config == "minimal" else self.config)
+
+    def _proven(self, marker: str) -> Provenance:
+        """What a start with `config` proves; tmux drops a file with an unknown command without a word."""
+        if self.config == "minimal":
+            return "minimal" if marker == "minimal" else "unknown"
+        return "user" if self.config == "user" else "custom"
+
+    async def _ask_version(self) -> Version | ToolError | None:
+        nonce = new_nonce()
+        output = await self.try_call(_VERSION.ask(Command("display-message"), nonce))
+        if error := errors.translate(output, self.socket.path):
+            return error
+        return Version.parse(_VERSION.parse(output.stdout.decode("utf-8", "replace"), nonce)[0]["version"])
+
+    async def _check_program(self) -> Version:
+        """The version of the tmux program, which has to be new enough."""
+        answer = await self.runner.run([self.binary, "-V"], timeout=TIMEOUT, max_output=MAX_OUTPUT)
+        said = answer.stdout.decode("utf-8", "replace").strip()[:80]
+        found = Version.parse(said)
+        if found is None or found < MIN_VERSION:
+            raise TmuxUnusable(
+                f"{self.binary} is {said or 'not a tmux'}, and tmuxmcp needs tmux {MIN_VERSION} or newer. "
+                "Install one, or set TMUXMCP_TMUX_BIN to its path.",
+                program=self.binary,
+                version=said,
+            )
+        self._usable = True
+        return found
 
     async def _run(
         self,
@@ -221,7 +253,8 @@ class Client:
         timeout: float,
         max_output: int,
     ) -> Output:
-        await self.version()
+        if not self._usable:
+            await self._check_program()
         return await self.runner.run(
             [self.binary, "-u", *flags, "-S", self.socket.path, *argv(commands)],
             stdin=stdin,
@@ -231,10 +264,10 @@ class Client:
         )
 
 
-def _server(row: Mapping[str, str]) -> Server:
+def _server(row: dict[str, str]) -> Server:
     return Server(int(row["server_pid"]), int(row["server_start"]))
 
 
-def find_binary(name: str, environ: Mapping[str, str]) -> str:
-    """The absolute path of the tmux program, so that the child's PATH does not matter; `name` if there is none."""
-    return shutil.which(name, path=environ.get("PATH")) or name
+def find_binary(name: str) -> str:
+    """The absolute path of the tmux program, whatever PATH a child has; `name` itself if there is none."""
+    return shutil.which(name) or name
