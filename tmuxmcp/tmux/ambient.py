@@ -35,19 +35,6 @@ _HOOK: Final = re.compile(r"^(?!command-alias\[)\S+\[\d+\] ", re.MULTILINE)
 _ALIAS: Final = re.compile(r'^command-alias\[\d+\] ("?)(.*)\1$', re.MULTILINE)
 
 
-def listens(path: str) -> bool:
-    """Whether something takes connections on the socket. Answers at once, whatever that something does."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
-        knocking.setblocking(False)
-        try:
-            knocking.connect(path)
-        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
-            return False
-        except OSError as error:  # a full queue, a socket of another user: something is there
-            return error.errno != errno.ENOTSOCK
-        return True
-
-
 class Ambient(NamedTuple):
     """What a probe found. `quiet`: nothing beyond tmux's own; `unknown`: it could not be told."""
 
@@ -80,14 +67,16 @@ async def probe(client: Client, deadline: float = DEADLINE) -> Ambient:
 
 async def _probe(client: Client) -> Ambient:
     # An alias hides behind the exact name of a command, so unambiguous prefixes are used throughout;
-    # and no hook runs after show-hooks, so that looking for hooks sets none off.
+    # and no hook runs after show-hooks, which shows options too, so that looking for hooks sets none off.
     said = await client.call(
-        command("show-option", "-s", "command-alias"),
+        command("show-hook", "-g", "command-alias"),
         command("show-hook", "-g"),
         command("show-hook", "-gw"),
     )
     aliases = sum(match[2] not in _DEFAULT_ALIASES for match in _ALIAS.finditer(said))
     hooks = len(_HOOK.findall(said))
+    if hooks or aliases:
+        return Ambient("active", True, hooks, aliases)
     try:
         panes = await client.rows(listing=command("list-pane", "-a"), template=_TARGETS)
     except NotFound:
@@ -100,4 +89,4 @@ async def _probe(client: Client) -> Ambient:
     ]
     for at in range(0, len(asks), _TARGETS_AT_ONCE):
         hooks += len(_HOOK.findall(await client.call(*asks[at : at + _TARGETS_AT_ONCE])))
-    return Ambient("active" if hooks or aliases else "quiet", True, hooks, aliases)
+    return Ambient("active" if hooks else "quiet", True, hooks)

@@ -1,15 +1,13 @@
-"""Whether a server is there, and the count of its hooks and aliases; on real servers."""
+"""The count of hooks and aliases, on real servers."""
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tmuxmcp.errors import NoServer
-from tmuxmcp.tmux.existing import Ambient, listens, probe
+from tmuxmcp.tmux.ambient import Ambient, probe
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.runner import ProcessRunner
 from tmuxmcp.tmux.socket import Socket
@@ -20,7 +18,7 @@ class Server:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.client = Client(ProcessRunner(), Socket("path", f"path:{path}", str(path)))
+        self.client = Client(ProcessRunner(), Socket("path", f"path:{path}", str(path)), "tmux")
 
     def tmux(self, *words: str) -> None:
         subprocess.run(
@@ -36,12 +34,12 @@ def server(socket_path: Path) -> Server:
 
 
 async def test_a_server_without_any_is_quiet(server: Server) -> None:
-    assert await probe(server.client) == Ambient(0, 0)
+    assert await probe(server.client) == Ambient("quiet", True)
 
 
 async def test_a_server_without_sessions_is_quiet(server: Server) -> None:
     server.tmux("set-option", "-s", "exit-empty", "off", ";", "kill-session", "-t", "a")
-    assert await probe(server.client) == Ambient(0, 0)
+    assert await probe(server.client) == Ambient("quiet", True)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ async def test_a_server_without_sessions_is_quiet(server: Server) -> None:
 )
 async def test_a_hook_is_found_in_every_scope(server: Server, where: tuple[str, ...]) -> None:
     server.tmux("set-hook", *where, "display-message x")
-    assert await probe(server.client) == Ambient(1, 0)
+    assert await probe(server.client) == Ambient("active", True, 1)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +64,13 @@ async def test_a_hook_is_found_in_every_scope(server: Server, where: tuple[str, 
 )
 async def test_an_alias_beyond_those_of_tmux_is_found(server: Server, alias: str) -> None:
     server.tmux("set-option", "-s", "command-alias[100]", alias)
-    assert await probe(server.client) == Ambient(0, 1)
+    assert await probe(server.client) == Ambient("active", True, 0, 1)
 
 
 async def test_looking_runs_no_hook(server: Server, tmp_path: Path) -> None:
     server.tmux("set-hook", "-g", "after-show-options", f"run-shell 'touch {tmp_path}/show-options'")
     server.tmux("set-hook", "-g", "after-list-panes", f"run-shell 'touch {tmp_path}/list-panes'")
-    assert await probe(server.client) == Ambient(2, 0)
+    assert await probe(server.client) == Ambient("active", True, 2)
     server.tmux("wait-for", "-S", "done", ";", "wait-for", "done")
     assert list(tmp_path.iterdir()) == []
 
@@ -81,31 +79,11 @@ async def test_hundreds_of_panes_fit(server: Server) -> None:
     for _ in range(200):
         server.tmux("new-window", "-d", "-t", "=a:", "exec cat")
     server.tmux("set-hook", "-p", "-t", "=a:200", "pane-exited", "display-message x")
-    assert await probe(server.client) == Ambient(1, 0)
+    assert await probe(server.client) == Ambient("active", True, 1)
 
 
-def test_a_server_listens_until_it_ends(server: Server) -> None:
-    assert listens(str(server.path))
-    server.tmux("kill-server")
-    assert not listens(str(server.path))
-
-
-def test_a_file_or_nothing_does_not_listen(socket_path: Path) -> None:
-    assert not listens(str(socket_path))
-    socket_path.write_text("")
-    assert not listens(str(socket_path))
-    assert not listens(f"{socket_path}/below")
-    socket_path.unlink()
-
-
-def test_what_never_answers_listens_all_the_same(socket_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as mute:
-        mute.bind(str(socket_path))
-        mute.listen(1)
-        assert [listens(str(socket_path)) for _ in range(20)] == [True] * 20
-    socket_path.unlink()
-
-
-async def test_without_a_server_there_is_nothing_to_count(socket_path: Path) -> None:
-    with pytest.raises(NoServer):
-        await probe(Server(socket_path).client)
+async def test_without_a_server_the_minimal_configuration_makes_the_next_one_quiet(socket_path: Path) -> None:
+    absent = Server(socket_path)
+    assert await probe(absent.client) == Ambient("quiet", False)
+    absent.client.config = "user"
+    assert await probe(absent.client) == Ambient("unknown", False)
