@@ -90,7 +90,7 @@ class Client:
         self.config = "user" if socket.form == "inherit" else config
         self.own: Server | None = None
         self._own_provenance: Provenance = "unknown"
-        self._usable = False
+        self._program: Version | None = None
         self._version: Version | None = None
 
     async def call(
@@ -106,7 +106,7 @@ class Client:
         Raises what `tmuxmcp.tmux.errors.translate` makes of a refusal, and what `Runner.run` raises.
         When no server runs and the first command is ``has-session``, that is `NotFound` of its target.
         """
-        output = await self.try_call(*commands, stdin=stdin, cwd=cwd, timeout=timeout, max_output=max_output)
+        output = await self._run(("-N",), commands, stdin, cwd, timeout, max_output)
         error = errors.translate(output, self.socket.path)
         if error is None:
             return output.stdout.decode("utf-8", "replace")
@@ -137,9 +137,10 @@ class Client:
     async def rows(
         self, *before: Command, listing: Command, template: Template, timeout: float = TIMEOUT
     ) -> list[dict[str, str]]:
-        """What `listing` (list-*, display-message, new-*) says for `template`, in one process after `before`."""
+        """What `listing` (see `Template.ask`) says for `template`, in one process after `before`."""
         nonce = new_nonce()
-        return template.parse(await self.call(*before, template.ask(listing, nonce), timeout=timeout), nonce)
+        said = await self.call(*before, template.ask(listing, nonce), timeout=timeout)
+        return template.parse(said, nonce)
 
     async def version(self) -> Version:
         """The version that decides which flags are known: the running server's, else the program's.
@@ -147,18 +148,17 @@ class Client:
         The two differ after an upgrade, until the server ends; it is the server that parses commands.
         Asked once for each server. Raises `TmuxUnusable`.
         """
-        program = await self._check_program()
         if self._version is None:
             answer = await self._ask_version()
             self._version = answer if isinstance(answer, Version) else None
-        return self._version or program
+        return self._version or await self._program_version()
 
     async def server(self) -> Server:
         """Which server runs on the socket. Raises `NoServer`."""
         return _server((await self.rows(listing=Command("display-message"), template=_SERVER))[0])
 
     def provenance(self, server: Server) -> Provenance:
-        """What is known of the configuration that `server` was started with: nothing, unless it is our own."""
+        """The configuration that `server` was started with: only known when this process started it."""
         return self._own_provenance if server == self.own else "unknown"
 
     async def start(
@@ -229,8 +229,10 @@ class Client:
             return error
         return Version.parse(_VERSION.parse(output.stdout.decode("utf-8", "replace"), nonce)[0]["version"])
 
-    async def _check_program(self) -> Version:
-        """The version of the tmux program, which has to be new enough."""
+    async def _program_version(self) -> Version:
+        """The version of the tmux program, asked once; it has to be new enough."""
+        if self._program is not None:
+            return self._program
         answer = await self.runner.run([self.binary, "-V"], timeout=TIMEOUT, max_output=MAX_OUTPUT)
         said = answer.stdout.decode("utf-8", "replace").strip()[:80]
         found = Version.parse(said)
@@ -241,7 +243,7 @@ class Client:
                 program=self.binary,
                 version=said,
             )
-        self._usable = True
+        self._program = found
         return found
 
     async def _run(
@@ -253,8 +255,7 @@ class Client:
         timeout: float,
         max_output: int,
     ) -> Output:
-        if not self._usable:
-            await self._check_program()
+        await self._program_version()
         return await self.runner.run(
             [self.binary, "-u", *flags, "-S", self.socket.path, *argv(commands)],
             stdin=stdin,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from tmuxmcp.tmux.records import Template
 from tmuxmcp.tmux.runner import Output
+
+_VERSION_QUESTION: Final = re.compile(r"(\w+)<#\{version\}\1>")
 
 
 class Invocation(NamedTuple):
@@ -26,10 +30,11 @@ Reply = Output | BaseException | str | Callable[[Invocation], "Output | str | Aw
 class FakeRunner:
     """Answers calls from `replies` in order, then from `default`; keeps them in `calls`.
 
-    ``FakeRunner("tmux 3.5a\\n", Output(1, b"", "no server running on /s\\n"))``
+    ``FakeRunner("0\\n", Output(1, b"", "no server running on /s\\n"))``. Questions for the version of
+    the program or of the server are answered with `version`, and are not kept.
     """
 
-    def __init__(self, *replies: Reply, default: Reply | None = None) -> None:
+    def __init__(self, *replies: Reply, default: Reply | None = None, version: str = "3.5a") -> None:
         self.replies: list[Reply] = list(replies)
         self.default = default
         self.version = version
@@ -45,8 +50,10 @@ class FakeRunner:
         timeout: float,
         max_output: int,
     ) -> Output:
-        if tuple(argv[1:]) == ("-V",):
+        if argv[-1] == "-V":
             return Output(0, f"tmux {self.version}\n".encode(), "")
+        if _VERSION_QUESTION.fullmatch(argv[-1]):
+            return Output(0, argv[-1].replace("#{version}", self.version).encode(), "")
         call = Invocation(tuple(argv), stdin, cwd, None if env is None else dict(env), timeout, max_output)
         self.calls.append(call)
         reply = self.replies.pop(0) if self.replies else self.default
@@ -58,3 +65,16 @@ class FakeRunner:
         if isinstance(answer, Awaitable):
             answer = await answer
         return Output(0, answer.encode(), "") if isinstance(answer, str) else answer
+
+
+def rows(template: Template, *answers: Mapping[str, str]) -> Callable[[Invocation], str]:
+    """A reply that says `answers` as tmux would when a call asks for `template`."""
+
+    def reply(call: Invocation) -> str:
+        for arg in call.argv:
+            nonce = arg.partition("<")[0]
+            if nonce and arg == template.format(nonce):
+                return "".join(f"{Template(**answer).format(nonce)}\n" for answer in answers)
+        raise AssertionError(f"{' '.join(call.argv)} does not ask for these rows")
+
+    return reply

@@ -146,7 +146,7 @@ def _not_a_key(value: str, reason: str) -> InvalidArgument:
     near = f" Did you mean {hint}?" if hint else ""
     shown = f"{value!r} " if value.isprintable() and len(value) <= 32 else ""
     return InvalidArgument(
-        f"The key {shown}cannot be sent: {reason}.{near} Keys are single characters and names such as Enter, Escape, "
-        "Tab, BTab, Space, BSpace, Up, PageDown, F5, C-c, M-x; words to type go into `text`.",
+        f"The key {shown}cannot be sent: {reason}.{near} Keys are single characters and names such as Enter, "
+        "Escape, Tab, BTab, Space, BSpace, Up, PageDown, F5, C-c, M-x; words to type go into `text`.",
         reason=reason,
     )

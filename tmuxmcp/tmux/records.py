@@ -29,7 +29,7 @@ class Template:
         return f"{nonce}<" + f"{nonce}|".join(self.fields.values()) + f"{nonce}>"
 
     def ask(self, listing: Command, nonce: str) -> Command:
-        """`listing` (list-*, new-session, new-window, split-window, display-message) made to answer with our rows."""
+        """`listing` (list-*, display-message, new-session, new-window, split-window) answering with rows."""
         if listing.name == "display-message":
             return Command(listing.name, (*listing.args, "-p", self.format(nonce)))
         flags = ("-P", "-F") if listing.name in ("new-session", "new-window", "split-window") else ("-F",)
@@ -49,5 +49,7 @@ class Template:
                 rows.append(dict(zip(self.fields, values, strict=True)))
                 values = []
             else:
-                raise TmuxFailed("tmux's answer is damaged: a row has other fields than were asked for. Try again.")
+                raise TmuxFailed(
+                    "tmux's answer is damaged: a row has other fields than were asked for. Try again."
+                )
         return rows

@@ -114,7 +114,9 @@ class ProcessRunner:
             ) from None
 
 
-def _spawn(argv: Sequence[str], piped_stdin: bool, cwd: str | None, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _spawn(
+    argv: Sequence[str], piped_stdin: bool, cwd: str | None, env: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             list(argv),
@@ -128,7 +130,9 @@ def _spawn(argv: Sequence[str], piped_stdin: bool, cwd: str | None, env: Mapping
         )
     except OSError as error:
         if cwd is not None and error.filename == cwd and not os.access(cwd, os.X_OK):
-            raise InvalidDirectory(f"The directory cannot be entered: {error.strerror}. Choose another one.") from None
+            raise InvalidDirectory(
+                f"The directory cannot be entered: {error.strerror}. Choose another one."
+            ) from None
         if error.errno == 7:
             raise TooLarge("The arguments are longer than the system takes. Send less at once.") from None
         raise TmuxUnusable(

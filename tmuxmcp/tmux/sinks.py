@@ -21,12 +21,9 @@ LAYOUTS: Final = ("even-horizontal", "even-vertical", "main-horizontal", "main-v
 """Layout names that every supported tmux knows. Layout strings are never passed: some crash the server."""
 
 MIRRORED_LAYOUTS: Final = ("main-horizontal-mirrored", "main-vertical-mirrored")
-"""Layout names that tmux knows from 3.5 on. An unknown name crashes tmux 3.3a: check the server's version."""
+"""Layout names that tmux knows from 3.5 on; see `layouts`."""
 
 _ID: Final = re.compile(r"[$@%][0-9]+")
-_OPTION: Final = re.compile(r"@?[A-Za-z0-9_-]+(\[[0-9]+\])?")
-_VARIABLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_BUFFER: Final = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def escape_format(value: str) -> str:
@@ -37,22 +34,42 @@ def escape_format(value: str) -> str:
     return re.sub(r"#+(?!\[)(?!#)", lambda run: run.group() * 2, value)
 
 
-def _refuse(what: str, remedy: str) -> InvalidArgument:
-    return InvalidArgument(f"{what}. {remedy}")
+def layouts(version: tuple[int, int, str]) -> tuple[str, ...]:
+    """The layout names that a server of this version knows; an unknown one crashes tmux 3.3a."""
+    return (*LAYOUTS, *MIRRORED_LAYOUTS) if version >= (3, 5, "") else LAYOUTS
 
 
-def _matching(pattern: re.Pattern[str], what: str, remedy: str) -> Callable[[str], str]:
+Kind = Callable[[str], str]
+"""Checks a value and renders it, or raises `InvalidArgument` with the remedy."""
+
+
+def _matching(pattern: str, remedy: str) -> Kind:
+    compiled = re.compile(pattern)
+
     def kind(value: str) -> str:
-        if not pattern.fullmatch(value):
-            raise _refuse(f"This is not {what}", remedy)
+        if not compiled.fullmatch(value):
+            raise InvalidArgument(remedy)
         return value
 
     return kind
 
 
+def _number(low: int, high: int) -> Kind:
+    def kind(value: str) -> str:
+        if not re.fullmatch(r"-?[0-9]{1,10}", value) or not low <= int(value) <= high:
+            raise InvalidArgument(f"The number is out of range. Give a whole number from {low} to {high}.")
+        return str(int(value))
+
+    return kind
+
+
+def _literal(value: str) -> str:
+    return value
+
+
 def _printable(value: str) -> str:
     if any(character < " " or "\x7f" <= character <= "\x9f" for character in value):
-        raise _refuse("The value holds a control character", "Remove it.")
+        raise InvalidArgument("The value holds a control character. Remove it.")
     return value
 
 
@@ -60,130 +77,133 @@ def _target(value: str) -> str:
     """An id, or ``=name`` / ``=name:`` with a name that the `=` makes exact."""
     if _ID.fullmatch(value):
         return value
-    name = value[1:-1] if value.endswith(":") else value[1:]
+    name = value.removeprefix("=").removesuffix(":")
     if not value.startswith("=") or not name or name[0] == "$" or ":" in name or "." in name:
-        raise _refuse("This is not an id of tmux or an exact session name", "Use an id such as $1, @1 or %1.")
+        raise InvalidArgument("This is no id of tmux, such as $1, @1 or %1, and no exact session name.")
     if CLIENT_NAME.fullmatch(name):
-        raise _refuse("tmux would take this session name for one of its clients", "Use the session's id ($N).")
+        raise InvalidArgument(
+            "tmux would take this session name for one of its clients. Use the session's id."
+        )
     return _printable(value)
 
 
 def _placement(value: str) -> str:
-    """Where a window goes: a session, with an index or without (``$1:``, ``=name:3``)."""
+    """Where a window goes: a session, and an index or the next free one (``=name:3``, ``$1:``)."""
     session, colon, index = value.rpartition(":")
-    if not colon or (index and not re.fullmatch(r"[0-9]{1,9}", index)):
-        raise _refuse("This is not a place for a window", "Name the session and an index from 0 on.")
+    if not colon or not re.fullmatch(r"[0-9]{0,9}", index):
+        raise InvalidArgument("This is no place for a window. Name a session, and an index from 0 on.")
     return f"{_target(session)}:{index}"
 
 
-def _number(low: int, high: int) -> Callable[[str], str]:
-    def kind(value: str) -> str:
-        if not re.fullmatch(r"-?[0-9]{1,10}", value) or not low <= int(value) <= high:
-            raise _refuse("This number is out of range", f"Use {low} to {high}.")
-        return str(int(value))
-
-    return kind
-
-
 def _pane_size(value: str) -> str:
-    """Cells, or a percentage of the pane that is split (``30%``)."""
+    """Cells, or a share of the pane that is split (``30%``)."""
     if value.endswith("%"):
         return _number(1, 99)(value[:-1]) + "%"
-    return _number(1, MAX_SIZE)(value)
+    return _cells(value)
 
 
-def _layout(value: str) -> str:
-    if value not in (*LAYOUTS, *MIRRORED_LAYOUTS):
-        raise _refuse("This is not a layout name of tmux", f"Use one of {', '.join(LAYOUTS)}.")
-    return value
-
-
-def _directory(value: str) -> str:
+def _absolute(value: str) -> str:
     if not value.startswith("/"):
-        raise _refuse("The directory is not absolute", "Give a path that begins with /.")
+        raise InvalidArgument("The directory is relative. Give a path that begins with /.")
     return escape_format(value)
 
 
-def _literal(value: str) -> str:
-    return value
-
-
-_option = _matching(_OPTION, "the name of a tmux option", "Use its full name, such as history-limit or @mine.")
-_variable = _matching(_VARIABLE, "the name of a tmux variable", "Use letters, digits and _, such as pane_id.")
-_buffer = _matching(_BUFFER, "a buffer name", "Use letters, digits, '_', '.' and '-'.")
-_hex_byte = _matching(re.compile(r"[0-9a-f]{2}"), "a byte in hexadecimal", "Use two digits.")
-_flag = _matching(re.compile("on|off"), "on or off", "Use one of the two.")
-_environment = _matching(re.compile(r"[^=\x00-\x1f\x7f-]([^=\x00-\x1f\x7f])*"), "a variable name", "Omit '='.")
-
-
-def _format_name(value: str) -> str:
+def _name(value: str) -> str:
+    if not value:
+        raise InvalidArgument("The name is empty. Give one.")
     return escape_format(_printable(value))
 
 
-def _variable_format(value: str) -> str:
-    return f"#{{{_variable(value)}}}"
+def _title(value: str) -> str:
+    return escape_format(_printable(value))
+
+
+def _variable(value: str) -> str:
+    return f"#{{{_variable_name(value)}}}"
+
+
+_cells = _number(1, MAX_SIZE)
+_line = _number(-10_000_000, 10_000_000)
+_flag = _matching("on|off", "Write on or off.")
+_layout = _matching("|".join((*LAYOUTS, *MIRRORED_LAYOUTS)), f"Choose one of {', '.join(LAYOUTS)}.")
+_option = _matching(
+    r"@?[A-Za-z0-9_-]+(\[[0-9]+\])?", "This is no option of tmux. Write its full name, such as history-limit."
+)
+_variable_name = _matching(
+    "[A-Za-z][A-Za-z0-9_]*", "This is no variable of tmux. Write its name, such as pane_id."
+)
+_environment = _matching(
+    r"[^=\x00-\x1f\x7f-][^=\x00-\x1f\x7f]*", "This is no name of an environment variable."
+)
+_buffer = _matching(r"[A-Za-z0-9_.-]+", "A buffer name consists of letters, digits, '_', '.' and '-'.")
+_hex_byte = _matching("[0-9a-f]{2}", "A byte is two hexadecimal digits.")
 
 
 def _channel(value: str) -> str:
-    if not value:
-        raise _refuse("The channel name is empty", "Give a name.")
+    if not value or value.startswith("-"):
+        raise InvalidArgument("A channel name is not empty and does not begin with '-'.")
     return _printable(value)
 
 
-Kind = Callable[[str], str]
-_ROWS: Final[tuple[tuple[str, str, Kind], ...]] = (
-    ("new-session", "-s", _format_name),
-    ("new-session new-window", "-n", _format_name),
-    ("rename-session rename-window", "NAME", _format_name),
-    ("select-pane", "-T", _format_name),
-    ("respawn-pane", "-c", _directory),
-    ("respawn-pane", "COMMAND", _literal),
-    ("show-options show-hooks", "NAME", _option),
-    ("display-message", "VARIABLE", _variable_format),
-    ("show-environment", "NAME", _environment),
-    ("set-option", "FLAG", _flag),
-    ("set-option", "LINES", _number(0, 1_000_000)),
-    ("capture-pane", "-S", _number(-2_000_000, 2_000_000)),
-    ("capture-pane", "-E", _number(-2_000_000, 2_000_000)),
-    ("new-session resize-window resize-pane", "-x", _number(1, MAX_SIZE)),
-    ("new-session resize-window resize-pane", "-y", _number(1, MAX_SIZE)),
-    ("split-window", "-l", _pane_size),
-    ("select-layout", "LAYOUT", _layout),
-    ("send-keys", "KEY", check_key),
-    ("send-keys", "TEXT", _literal),
-    ("send-keys", "HEX", _hex_byte),
-    ("send-keys", "-N", _number(1, 10_000)),
-    ("set-buffer load-buffer paste-buffer delete-buffer save-buffer show-buffer", "-b", _buffer),
-    ("wait-for", "CHANNEL", _channel),
-    (
-        "has-session list-windows list-panes display-message capture-pane show-options show-hooks show-environment "
-        "set-option rename-session rename-window select-window select-pane select-layout resize-window resize-pane "
-        "swap-pane copy-mode send-keys paste-buffer if-shell split-window respawn-pane clear-history kill-pane "
-        "kill-window kill-session",
-        "-t",
-        _target,
-    ),
-    ("move-window swap-pane", "-s", _target),
-    ("move-window new-window", "-t", _placement),
+_BUFFER_COMMANDS: Final = ("load-buffer", "paste-buffer", "delete-buffer", "save-buffer", "show-buffer")
+_TARGET_COMMANDS: Final = (
+    *("has-session", "list-windows", "list-panes", "display-message", "capture-pane", "if-shell"),
+    *("show-options", "show-hooks", "show-environment", "set-option"),
+    *("rename-session", "rename-window", "select-window", "select-pane", "select-layout"),
+    *("resize-window", "resize-pane", "swap-pane", "split-window", "respawn-pane", "copy-mode"),
+    *("send-keys", "paste-buffer", "clear-history", "kill-pane", "kill-window", "kill-session"),
 )
 
 SINKS: Final[dict[tuple[str, str], Kind]] = {
-    (name, position): kind for names, position, kind in _ROWS for name in names.split()
+    **{(name, "-t"): _target for name in _TARGET_COMMANDS},
+    **{(name, "-b"): _buffer for name in _BUFFER_COMMANDS},
+    **{
+        (name, flag): _cells
+        for name in ("new-session", "resize-window", "resize-pane")
+        for flag in ("-x", "-y")
+    },
+    ("new-session", "-s"): _name,
+    ("new-session", "-n"): _name,
+    ("new-window", "-n"): _name,
+    ("new-window", "-t"): _placement,
+    ("move-window", "-s"): _target,
+    ("move-window", "-t"): _placement,
+    ("swap-pane", "-s"): _target,
+    ("split-window", "-l"): _pane_size,
+    ("respawn-pane", "-c"): _absolute,
+    ("respawn-pane", "COMMAND"): _literal,
+    ("rename-session", "NAME"): _name,
+    ("rename-window", "NAME"): _name,
+    ("select-pane", "-T"): _title,
+    ("select-layout", "LAYOUT"): _layout,
+    ("display-message", "VARIABLE"): _variable,
+    ("show-options", "NAME"): _option,
+    ("show-hooks", "NAME"): _option,
+    ("show-environment", "NAME"): _environment,
+    ("set-option", "FLAG"): _flag,
+    ("set-option", "LINES"): _number(0, 10_000_000),
+    ("capture-pane", "-S"): _line,
+    ("capture-pane", "-E"): _line,
+    ("send-keys", "KEY"): check_key,
+    ("send-keys", "TEXT"): _literal,
+    ("send-keys", "HEX"): _hex_byte,
+    ("send-keys", "-N"): _number(1, 10_000),
+    ("wait-for", "CHANNEL"): _channel,
 }
-"""(command, position) -> what checks and renders a value there."""
+"""(command, position) -> the kind of value that may stand there. A flag's value stands at the flag."""
 
 
 def render(command: str, position: str, value: str) -> str:
     """The argv element that makes tmux take `value` literally at `position` of `command`.
 
-    Raises `InvalidArgument` for a value that has no place there, and `InternalError` for a position
-    without a row: that is a defect of the caller, never the user's doing.
+    Raises `InvalidArgument` for a value that cannot stand there. A position without a row raises
+    `InternalError`: that is a defect of the caller, never the user's doing.
     """
     kind = SINKS.get((command, position))
     if kind is None:
-        raise InternalError(f"No caller's value may stand at {position} of {command}; this is a defect of tmuxmcp.")
+        raise InternalError(f"No value may stand at {position} of {command}. This is a defect of tmuxmcp.")
     if "\x00" in value:
-        raise _refuse("The value holds a NUL character, which no argument can carry", "Remove it.")
+        raise InvalidArgument("The value holds a NUL character, which no argument can carry. Remove it.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise _refuse("The value holds a lone surrogate, which is not text", "Send valid Unicode.")
+        raise InvalidArgument("The value holds a lone surrogate, which is not text. Send valid Unicode.")
     return kind(value)

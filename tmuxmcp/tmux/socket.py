@@ -54,7 +54,9 @@ def resolve(selector: str, environ: Mapping[str, str]) -> Socket:
     if selector.startswith("path:"):
         path = selector.removeprefix("path:")
         if not os.path.isabs(path) or path.endswith("/") or not path.isprintable():
-            raise StartupError(f"The socket {selector!r} is not usable: write path: and the absolute path of a socket.")
+            raise StartupError(
+                f"The socket {selector!r} is not usable: write path: and the absolute path of a socket."
+            )
         return _checked(Socket("path", selector, path))
     name = selector.removeprefix("name:")
     if not _NAME.fullmatch(name) or name in (".", ".."):
@@ -131,7 +133,9 @@ async def start_lock(socket: Socket, timeout: float) -> AsyncIterator[None]:
             timeout=timeout,
         ) from None
     except OSError as error:
-        raise TmuxUnusable(f"The lock {path} cannot be taken: {error.strerror}.", socket=socket.path) from None
+        raise TmuxUnusable(
+            f"The lock {path} cannot be taken: {error.strerror}.", socket=socket.path
+        ) from None
     try:
         yield
     finally:
