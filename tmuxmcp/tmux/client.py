@@ -117,8 +117,8 @@ class Client:
         if isinstance(error, ServerGone) and isinstance(await self._ask_version(), ServerGone):
             # Up to 3.5a a client takes the hang-up of a server from 3.6 on for its end.
             raise TmuxUnusable(
-                f"The tmux server on {self.socket.path} lives, but does not talk to {self.binary}: they are of "
-                "different versions. End that server, or set TMUXMCP_TMUX_BIN to a tmux of its version.",
+                f"The tmux server on {self.socket.path} lives, but does not talk to {self.binary}: they are "
+                "of different versions. End that server, or set TMUXMCP_TMUX_BIN to a tmux of its version.",
                 socket=self.socket.path,
             )
         raise error

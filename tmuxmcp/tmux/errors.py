@@ -41,15 +41,15 @@ class _Text(NamedTuple):
 
 _TEXTS: Final = (
     _Text(
-        r"no server running on |error connecting to .* \((No such file or directory|Connection refused)\)",
+        r"no server running on|error connecting to .* \((No such file or directory|Connection refused)\)",
         NoServer,
         "No tmux server runs on {socket}. create_session starts one.",
     ),
     _Text(
         r"server exited|lost server",
         ServerGone,
-        "The tmux server on {socket} ended during the call, and its sessions with it. Look with list_sessions, "
-        "and begin anew with create_session.",
+        "The tmux server on {socket} ended during the call, and its sessions with it. Look with "
+        "list_sessions, and begin anew with create_session.",
     ),
     _Text(
         r"error connecting to .* \(Permission denied\)",
@@ -65,7 +65,7 @@ _TEXTS: Final = (
     _Text(
         r"File name too long",
         TmuxUnusable,
-        "The socket path {socket} is longer than the system takes. Choose a shorter one with TMUXMCP_SOCKET.",
+        "The socket path {socket} is longer than the system takes. Choose a shorter TMUXMCP_SOCKET.",
     ),
     _Text(
         r"directory (?P<directory>.*) has unsafe permissions",
@@ -76,8 +76,8 @@ _TEXTS: Final = (
     _Text(
         r"(error connecting to|error creating|couldn't create (directory|socket)) (?P<cause>.*)",
         TmuxUnusable,
-        "tmux cannot use its socket: {cause}. Check that its directory exists and is yours, or choose another "
-        "TMUXMCP_SOCKET.",
+        "tmux cannot use its socket: {cause}. Check that its directory exists and is yours, or choose "
+        "another TMUXMCP_SOCKET.",
     ),
     _Text(
         r"protocol version mismatch",

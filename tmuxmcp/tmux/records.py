@@ -50,6 +50,6 @@ class Template:
                 values = []
             else:
                 raise TmuxFailed(
-                    "tmux's answer is damaged: a row has other fields than were asked for. Try again."
+                    "tmux's answer is damaged: a row lacks fields that were asked for. Try again."
                 )
         return rows

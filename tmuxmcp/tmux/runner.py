@@ -7,6 +7,7 @@ when its time is up or its caller is cancelled, so that no client outlives a cal
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 import anyio
 
-from tmuxmcp.errors import InvalidDirectory, TmuxTimeout, TmuxUnusable, TooLarge
+from tmuxmcp.errors import InvalidDirectory, TmuxFailed, TmuxTimeout, TmuxUnusable, TooLarge
 
 MAX_PROCESSES: Final = 4
 """tmux processes at work at once: its server is one thread, so that more only wait for each other."""
@@ -108,8 +109,8 @@ class ProcessRunner:
                         self._places.release()
         except TimeoutError:
             raise TmuxTimeout(
-                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck; try again, and if "
-                "it stays so look at it with the attach command of get_server_info.",
+                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck: try again, "
+                "and if it stays so, have a person attach to it and look.",
                 timeout=timeout,
             ) from None
 
@@ -129,15 +130,19 @@ def _spawn(
             start_new_session=True,
         )
     except OSError as error:
-        if cwd is not None and error.filename == cwd and not os.access(cwd, os.X_OK):
+        if cwd is not None and error.filename == cwd:
             raise InvalidDirectory(
-                f"The directory cannot be entered: {error.strerror}. Choose another one."
+                f"The directory {cwd} cannot be entered: {error.strerror}. Choose another one.", directory=cwd
             ) from None
-        if error.errno == 7:
-            raise TooLarge("The arguments are longer than the system takes. Send less at once.") from None
+        if error.errno == errno.E2BIG:
+            raise TooLarge("The command is longer than the system takes at once. Send less.") from None
+        if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+            raise TmuxFailed(
+                f"{argv[0]} cannot be started now: {error.strerror}. Try again when the system has room."
+            ) from None
         raise TmuxUnusable(
-            f"{argv[0]} cannot be started: {error.strerror}. Install tmux 3.2a or newer, or set TMUXMCP_TMUX_BIN to "
-            "its path.",
+            f"{argv[0]} cannot be started: {error.strerror}. Install tmux 3.2a or newer, or set "
+            "TMUXMCP_TMUX_BIN to its path.",
             program=argv[0],
         ) from None
 
@@ -152,7 +157,8 @@ class _Child:
         self._max_output = max_output
         self._size = 0
         self._over = anyio.Event()
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         self._answer: dict[int, list[bytes]] = {}
         self._open: set[int] = set()
         self._out, self._err = process.stdout.fileno(), process.stderr.fileno()
@@ -172,7 +178,7 @@ class _Child:
         await self._over.wait()
         if self._size > self._max_output:
             raise TooLarge(
-                f"tmux's answer is larger than {self._max_output} bytes. Ask for less: fewer lines, or one target.",
+                f"tmux's answer is larger than {self._max_output} bytes. Ask for fewer lines or one target.",
                 limit=self._max_output,
             )
         stdout, stderr = (b"".join(self._answer[fd]) for fd in (self._out, self._err))

@@ -92,8 +92,8 @@ def _directory(environ: Mapping[str, str]) -> str:
 def _checked(socket: Socket) -> Socket:
     if len(os.fsencode(socket.path)) > MAX_PATH_BYTES:
         raise StartupError(
-            f"The socket path {socket.path} is longer than the {MAX_PATH_BYTES} bytes that this system takes. "
-            "Choose a shorter name, or a shorter directory with TMUX_TMPDIR or path:."
+            f"The socket path {socket.path} is longer than the {MAX_PATH_BYTES} bytes that this system "
+            "takes. Choose a shorter name, or a shorter directory with TMUX_TMPDIR or path:."
         )
     return socket
 
@@ -129,12 +129,14 @@ async def start_lock(socket: Socket, timeout: float) -> AsyncIterator[None]:
                 await anyio.sleep(_POLL_SECONDS)
     except TimeoutError:
         raise TmuxTimeout(
-            f"Another process has been starting a tmux server on {socket.path} for {timeout:g} seconds. Try again.",
+            f"Another process has been starting a tmux server on {socket.path} for {timeout:g} seconds. Try "
+            "again.",
             timeout=timeout,
         ) from None
     except OSError as error:
         raise TmuxUnusable(
-            f"The lock {path} cannot be taken: {error.strerror}.", socket=socket.path
+            f"The lock {path} cannot be taken: {error.strerror}. Its directory has to be writable for you.",
+            socket=socket.path,
         ) from None
     try:
         yield
