@@ -109,8 +109,8 @@ class ProcessRunner:
                         self._places.release()
         except TimeoutError:
             raise TmuxTimeout(
-                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck: try again, "
-                "and if it stays so, have a person attach to it and look.",
+                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck: try "
+                "again, and if it stays so, have a person attach to it and look.",
                 timeout=timeout,
             ) from None
 

@@ -73,20 +73,29 @@ def _directory(environ: Mapping[str, str]) -> str:
     if wanted := environ.get("TMUX_TMPDIR"):
         with suppress(OSError):
             base = os.path.realpath(wanted, strict=True)
-    directory = os.path.join(base, f"tmux-{os.getuid()}")
-    with suppress(FileNotFoundError):
-        try:
-            found = os.lstat(directory)
-        except NotADirectoryError:
-            raise StartupError(
-                f"TMUX_TMPDIR is {base}, which is not a directory. Point it at a directory, or unset it."
-            ) from None
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & stat.S_IRWXO:
-            raise StartupError(
-                f"tmux refuses {directory}: it has to be a directory of yours that others cannot enter. "
-                f"Repair it (chmod 700), or choose another place with TMUX_TMPDIR."
-            )
+    directory = os.path.join(base, _own_directory())
+    if fault := _fault(directory):
+        raise StartupError(f"{fault} Or choose another place with TMUX_TMPDIR.")
     return directory
+
+
+def _own_directory() -> str:
+    return f"tmux-{os.getuid()}"
+
+
+def _fault(directory: str) -> str | None:
+    """Why tmux would refuse its own directory for sockets, with the remedy; None when it need only be made."""
+    try:
+        found = os.lstat(directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{directory} is not usable: {error.strerror}. Repair that."
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & stat.S_IRWXO:
+        return (
+            f"tmux refuses {directory}: it has to be your directory, closed to others. Run chmod 700 on it."
+        )
+    return None
 
 
 def _checked(socket: Socket) -> Socket:
@@ -99,19 +108,23 @@ def _checked(socket: Socket) -> Socket:
 
 
 def prepare(socket: Socket) -> None:
-    """Make tmux's own socket directory, as `tmux -L` does; the parent of a chosen path has to exist."""
+    """Make tmux's own directory for sockets, as `tmux -L` does; any other directory has to exist.
+
+    Raises `TmuxUnusable` when there can be no socket.
+    """
     directory = os.path.dirname(socket.path)
     try:
-        if socket.form != "path":
+        if os.path.basename(directory) == _own_directory():
             with suppress(FileExistsError):
                 os.mkdir(directory, 0o700)
-        os.stat(directory)
+            fault = _fault(directory)
+        else:
+            os.stat(directory)
+            fault = None
     except OSError as error:
-        raise TmuxUnusable(
-            f"The directory of the socket, {directory}, is not usable: {error.strerror}. Create it, or set "
-            "TMUXMCP_SOCKET to a place that exists.",
-            socket=socket.path,
-        ) from None
+        fault = f"The directory of the socket, {directory}, is not usable: {error.strerror}. Create it."
+    if fault:
+        raise TmuxUnusable(f"{fault} Or choose another socket with TMUXMCP_SOCKET.", socket=socket.path)
 
 
 @asynccontextmanager
@@ -129,8 +142,8 @@ async def start_lock(socket: Socket, timeout: float) -> AsyncIterator[None]:
                 await anyio.sleep(_POLL_SECONDS)
     except TimeoutError:
         raise TmuxTimeout(
-            f"Another process has been starting a tmux server on {socket.path} for {timeout:g} seconds. Try "
-            "again.",
+            f"Another process has been starting a tmux server on {socket.path} for {timeout:g} seconds. "
+            "Try again.",
             timeout=timeout,
         ) from None
     except OSError as error:
