@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 from typing import Final
 
@@ -35,16 +36,22 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """Why tmux is unusable, if it is: then every call will answer so."""
 
 
-def server_state(settings: Settings, pinned: Socket) -> ServerState:
-    """Whether a server is on the socket. Raises `StartupError` when the settings refuse one that is."""
+def glance(settings: Settings, pinned: Socket) -> Found:
+    """What can be told without a tmux process. Raises `StartupError` when a server is there but refused."""
+    problem = None
+    if shutil.which(settings.tmux_bin) is None:
+        problem = (
+            f"The program {settings.tmux_bin} was not found. Install tmux, or set TMUXMCP_TMUX_BIN to its "
+            "absolute path: the PATH of this process may be shorter than your shell's."
+        )
     if not listens(pinned.path):
-        return "absent"
+        return Found(server_state="absent", ambient=Ambient("unknown", server_exists=False), problem=problem)
     if settings.existing_server == "refuse":
         raise StartupError(
             f"A tmux server is on {pinned.path} already, and {settings.spelling('existing_server')} is "
             "refuse. Select another socket, set adopt to work on that server as it is, or end it."
         )
-    return "existing"
+    return Found(server_state="existing", ambient=Ambient("unknown", server_exists=True), problem=problem)
 
 
 def listens(path: str) -> bool:
@@ -60,10 +67,10 @@ def listens(path: str) -> bool:
     return True
 
 
-async def look(client: Client, state: ServerState) -> Found:
-    """Ask tmux, within `DEADLINE`. Nothing that tmux does is an error here: it is what was found."""
+async def look(client: Client, glanced: Found) -> Found:
+    """Ask tmux, within `DEADLINE`. Whatever tmux does is not an error here: it is what was found."""
     version: str | None = None
-    ambient = Ambient("unknown", state == "existing")
+    ambient = glanced.ambient
     problem: str | None = None
     try:
         with anyio.fail_after(DEADLINE):
@@ -78,7 +85,7 @@ async def look(client: Client, state: ServerState) -> Found:
         )
     except ToolError as error:
         problem = error.message
-    return Found(server_state=state, ambient=ambient, tmux_version=version, problem=problem)
+    return msgspec.structs.replace(glanced, ambient=ambient, tmux_version=version, problem=problem)
 
 
 def _check_place(pinned: Socket) -> None:
