@@ -78,7 +78,7 @@ def _target(value: str) -> str:
     if _ID.fullmatch(value):
         return value
     name = value.removeprefix("=").removesuffix(":")
-    if not value.startswith("=") or not name or name[0] == "$" or ":" in name or "." in name:
+    if not value.startswith("=") or not name or name[0] in "$@%" or ":" in name or "." in name:
         raise InvalidArgument("This is no id of tmux, such as $1, @1 or %1, and no exact session name.")
     if CLIENT_NAME.fullmatch(name):
         raise InvalidArgument(
@@ -127,7 +127,8 @@ _line = _number(-10_000_000, 10_000_000)
 _flag = _matching("on|off", "Write on or off.")
 _layout = _matching("|".join((*LAYOUTS, *MIRRORED_LAYOUTS)), f"Choose one of {', '.join(LAYOUTS)}.")
 _option = _matching(
-    r"@?[A-Za-z0-9_-]+(\[[0-9]+\])?", "This is no option of tmux. Write its full name, such as history-limit."
+    r"(@[A-Za-z0-9_-]+|[a-z][a-z0-9-]*)(\[[0-9]+\])?",
+    "This is no option of tmux. Write its full name, such as history-limit.",
 )
 _variable_name = _matching(
     "[A-Za-z][A-Za-z0-9_]*", "This is no variable of tmux. Write its name, such as pane_id."
