@@ -15,6 +15,9 @@ import pytest
 SHELLS = ("bash", "zsh", "fish", "dash", "mksh", "ksh")
 """The shells that the tests cover."""
 
+TMUX = os.environ.pop("TMUXMCP_TEST_TMUX", None) or shutil.which("tmux") or "tmux"
+"""The tmux program that the tests run: another version's with TMUXMCP_TEST_TMUX=/path/to/tmux."""
+
 for name in list(os.environ):
     if name in {"TMUX", "TMUX_PANE", "TMUX_TMPDIR"} or name.startswith(("TMUXMCP_", "LIBTMUX_")):
         del os.environ[name]
@@ -38,7 +41,7 @@ def socket_path() -> Iterator[Path]:
         yield path
         if path.exists():
             subprocess.run(
-                ["tmux", "-N", "-S", path, "kill-server"],
+                [TMUX, "-N", "-S", path, "kill-server"],
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 check=False,
