@@ -3,13 +3,14 @@
 A listing is asked with a `Kind`'s template. A tool that changes something asks for the row of its
 target in the same invocation, after the change::
 
-    question = rows.ask(rows.PANE, pane_id)
+    question = rows.ask(rows.pane_kind(client), pane_id)
     printed = await client.call(command("has-session", ...), ..., question.command)
     return question.answer(printed)
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from tmuxmcp.errors import NotFound
+from tmuxmcp.terminal import guards
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -96,17 +98,15 @@ class Kind(Generic[Row]):
 
     name: str
     template: Template
-    read: Callable[[Mapping[str, str], str | None], Row]
-    """Makes the row of an answer; the second argument is the pane that this process lives in, if any."""
+    read: Callable[[Mapping[str, str]], Row]
 
 
 class Question(Generic[Row]):
     """A row to be asked for within a larger invocation: `command` goes in, `answer` reads what came out."""
 
-    def __init__(self, kind: Kind[Row], id: str, caller: str | None) -> None:
+    def __init__(self, kind: Kind[Row], id: str) -> None:
         self._kind = kind
         self._id = id
-        self._caller = caller
         self._nonce = new_nonce()
         self.command: Command = kind.template.ask(command("display-message", "-t", target(id)), self._nonce)
 
@@ -116,20 +116,20 @@ class Question(Generic[Row]):
         # tmux answers with empty values, and success, for a target that does not exist.
         if not answers or not answers[0][f"{self._kind.name}_id"]:
             raise NotFound(f"There is no {self._kind.name} {self._id} any more.", target=self._id)
-        return self._kind.read(answers[0], self._caller)
+        return self._kind.read(answers[0])
 
 
-def ask(kind: Kind[Row], id: str, caller: str | None = None) -> Question[Row]:
+def ask(kind: Kind[Row], id: str) -> Question[Row]:
     """Ask for the row of `id`: an id of the kind, or of a session its ``=name:``.
 
     Put ``has-session`` for the same target before it, unless the object has just been made.
     """
-    return Question(kind, id, caller)
+    return Question(kind, id)
 
 
-async def row(client: Client, kind: Kind[Row], id: str, caller: str | None = None) -> Row:
+async def row(client: Client, kind: Kind[Row], id: str) -> Row:
     """The row of `id`, in one tmux process. Raises `NotFound`."""
-    question = ask(kind, id, caller)
+    question = ask(kind, id)
     return question.answer(await client.call(command("has-session", "-t", target(id)), question.command))
 
 
@@ -143,9 +143,15 @@ async def window_row(client: Client, id: str) -> Window:
     return await row(client, WINDOW, id)
 
 
-async def pane_row(client: Client, id: str, caller: str | None = None) -> Pane:
+async def pane_row(client: Client, id: str) -> Pane:
     """The row of a pane, by ``%N``. Raises `NotFound`."""
-    return await row(client, PANE, id, caller)
+    return await row(client, pane_kind(client), id)
+
+
+def pane_kind(client: Client) -> Kind[Pane]:
+    """`PANE`, with `is_caller` told apart: for panes that have not just been made."""
+    own = guards.caller(client.socket, os.environ).format
+    return Kind(PANE.name, Template(**{**PANE.template.fields, "is_caller": own}), PANE.read)
 
 
 def iso_time(seconds: str) -> str:
@@ -153,7 +159,7 @@ def iso_time(seconds: str) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _session(answer: Mapping[str, str], caller: str | None) -> Session:
+def _session(answer: Mapping[str, str]) -> Session:
     return Session(
         session_id=answer["session_id"],
         name=answer["name"],
@@ -165,7 +171,7 @@ def _session(answer: Mapping[str, str], caller: str | None) -> Session:
     )
 
 
-def _window(answer: Mapping[str, str], caller: str | None) -> Window:
+def _window(answer: Mapping[str, str]) -> Window:
     return Window(
         window_id=answer["window_id"],
         index=int(answer["index"]),
@@ -183,7 +189,7 @@ def _window(answer: Mapping[str, str], caller: str | None) -> Window:
     )
 
 
-def _pane(answer: Mapping[str, str], caller: str | None) -> Pane:
+def _pane(answer: Mapping[str, str]) -> Pane:
     status = answer["dead_status"]
     return Pane(
         pane_id=answer["pane_id"],
@@ -205,7 +211,7 @@ def _pane(answer: Mapping[str, str], caller: str | None) -> Pane:
         dead_status=int(status) if status else msgspec.UNSET,
         in_mode=answer["in_mode"] not in ("", "0"),
         alternate_screen=answer["alternate_screen"] == "1",
-        is_caller=answer["pane_id"] == caller,
+        is_caller=answer["is_caller"] == "1",
     )
 
 
@@ -264,6 +270,7 @@ PANE = Kind(
         dead_status="#{pane_dead_status}",
         in_mode="#{pane_in_mode}",
         alternate_screen="#{alternate_on}",
+        is_caller="",
     ),
     _pane,
 )
