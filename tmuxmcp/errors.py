@@ -126,6 +126,12 @@ class PaneInMode(ToolError):
     code = "pane_in_mode"
 
 
+class PaneInputOff(ToolError):
+    """Somebody has switched the pane's input off."""
+
+    code = "pane_input_off"
+
+
 class PaneSynchronized(ToolError):
     """The pane's window duplicates input to all of its panes."""
 

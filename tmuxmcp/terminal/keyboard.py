@@ -1,28 +1,22 @@
-"""Typing into a pane, in one tmux invocation that checks and acts.
+"""Typing and pasting into panes, in one tmux invocation that checks and acts.
 
-Text goes through a paste buffer that is filled from standard input: it is in no process list, of any
-length, and needs no quoting. Buffers carry the process id and start of their owner, and are deleted
-in the invocation that makes them; what a killed owner left is swept at the first use.
+Text goes through a paste buffer (`tmuxmcp.terminal.buffers`). A paste reaches one pane only, so what
+every synchronised pane is to receive goes as hexadecimal keys, through standard input as well.
+
+Callers hold the pane's typing lock (`Memory.typing`), which keeps strokes whole and in order.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Sequence
-from contextlib import suppress
-from itertools import count
-from typing import NamedTuple
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
-from anyio import CancelScope
-
-from tmuxmcp.errors import ToolError
+from tmuxmcp.errors import PaneSynchronized
 from tmuxmcp.terminal.panes import STATE, State, Terminal
 from tmuxmcp.tmux.command import Arg, Command, command, target
-from tmuxmcp.tmux.records import new_nonce
-
-_PREFIX = "tmuxmcp-"
-_OWNER = f"{os.getpid()}-{time.time_ns() // 1000}"
+from tmuxmcp.tmux.records import Template, new_nonce
+from tmuxmcp.tmux.sinks import render
 
 
 class Stroke(NamedTuple):
@@ -39,108 +33,198 @@ class Typed(NamedTuple):
 
     state: State
     printed: str
+    reached: tuple[str, ...]
+    """The ids of the panes that received the stroke, the one that was named first."""
+    wants_brackets: bool | None = None
+    """Whether the pane's program had asked for bracketed paste; None before tmux 3.7, which does not tell."""
 
 
 class Keyboard:
-    """Types into panes."""
+    """Types into panes. Every method raises `NotFound`, `PaneDead`, `PaneInMode` and `PaneInputOff`.
+
+    After each of these errors nothing was typed. The commands `along` run after the check that the
+    pane exists, and before anything is typed.
+    """
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._numbers = count()
-        self._swept = False
 
     async def type(self, pane_id: str, stroke: Stroke, *, along: Sequence[Command] = ()) -> Typed:
-        """Type a stroke, in one invocation that first runs `along` and checks the pane.
-
-        With synchronised panes only this pane is reached. Raises `NotFound`, `PaneDead` and
-        `PaneInMode`; then nothing was typed.
-        """
-        client = self._terminal.client
-        buffer = await self._buffer() if stroke.text else ""
-        nonce = new_nonce()
-        act = [f"send-keys -t {pane_id} {' '.join(map(_word, stroke.before))}"] if stroke.before else []
-        if buffer:
-            flags = "-p " if stroke.bracketed else ""
-            # From 3.7 on, a paste without -S turns control characters into visible text.
-            raw = "-S " if (await client.version()) >= (3, 7) else ""
-            act.append(f"paste-buffer {flags}{raw}-d -r -b {buffer} -t {pane_id}")
-        if stroke.keys:
-            act.append(f"send-keys -t {pane_id} {' '.join(map(_word, stroke.keys))}")
-        commands = [
-            command("has-session", "-t", target(pane_id)),
-            *([command("load-buffer", "-b", Arg("-b", buffer), "-")] if buffer else []),
-            *along,
-            command("display-message", "-p", "-t", target(pane_id), STATE.format(nonce)),
-            command(
-                *("if-shell", "-F", "-t", target(pane_id), _ACCEPTS),
-                *(" ; ".join(act), f"delete-buffer -b {buffer}" if buffer else ""),
-            ),
-        ]
-        try:
-            printed = await client.call(*commands, stdin=stroke.text.encode())
-        except BaseException:
-            if buffer:
-                with CancelScope(shield=True), suppress(ToolError):
-                    await client.call(command("delete-buffer", "-b", Arg("-b", buffer)), timeout=1.0)
-            raise
-        state = State.parse(STATE.parse(printed, nonce)[0])
-        state.check_accepts_input()
-        return Typed(state, printed)
+        """Type a stroke into this one pane. Raises `PaneSynchronized` when others would receive it too."""
+        typed = await self._strike(pane_id, stroke, _ALONE, along)
+        if typed.state.synchronized:
+            raise PaneSynchronized(
+                f"Pane {pane_id} is synchronised with other panes of {typed.state.window_id}, which would "
+                "receive the input too, so nothing was typed. Turn it off with set_synchronize_panes.",
+                pane_id=pane_id,
+                window_id=typed.state.window_id,
+            )
+        return typed
 
     async def type_everywhere(self, pane_id: str, stroke: Stroke, *, along: Sequence[Command] = ()) -> Typed:
-        """Type a stroke that every synchronised pane of the window receives, as only send-keys does.
+        """Type a stroke into this pane, and into every pane that is synchronised with it.
 
-        A text beyond one tmux message takes several invocations; `along` runs before the first one.
+        Text for synchronised panes costs a second invocation.
         """
-        texts = [stroke.text[at : at + _CHUNK] for at in range(0, len(stroke.text), _CHUNK)]
-        acts = [command("send-keys", "-t", target(pane_id), "-l", "--", Arg("TEXT", text)) for text in texts]
-        if stroke.keys:
-            keys = (Arg("KEY", key) for key in stroke.keys)
-            acts.append(command("send-keys", "-t", target(pane_id), *keys))
-        nonce = new_nonce()
-        has = command("has-session", "-t", target(pane_id))
-        tell = command("display-message", "-p", "-t", target(pane_id), STATE.format(nonce))
-        printed = await self._terminal.client.call(has, *along, tell, *acts[:1])
-        for act in acts[1:]:
-            await self._terminal.client.call(has, act)
-        return Typed(State.parse(STATE.parse(printed, nonce)[0]), printed)
+        self._remember(stroke.text, pane_id)
+        typed = await self._strike(pane_id, stroke, _ALONE if stroke.text else _ACCEPTS, along)
+        if typed.state.synchronized and stroke.text:
+            again = await self._strike_all(pane_id, stroke)
+            typed = typed._replace(state=again.state, reached=again.reached)
+        self._remember(stroke.text, *typed.reached[1:])
+        return typed
 
-    async def _buffer(self) -> str:
-        """The name of a new buffer. The first one costs a look for those of dead owners."""
-        if not self._swept:
-            self._swept = True
-            await self._sweep()
-        return f"{_PREFIX}{_OWNER}-{next(self._numbers)}"
+    async def paste(
+        self, pane_id: str, text: str, *, bracketed: bool, enter: bool, along: Sequence[Command] = ()
+    ) -> Typed:
+        """Paste a text as `pasted` makes it, and Enter after it; only this pane receives either.
 
-    async def _sweep(self) -> None:
+        Brackets are put around the text if `bracketed` and the program asked for them.
+        """
+        self._remember(text, pane_id)
+        stroke = Stroke(pasted(text, bracketed=bracketed), bracketed=bracketed)
+        typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
+        return typed._replace(reached=(pane_id,))
+
+    async def _strike(
+        self, pane_id: str, stroke: Stroke, condition: str, along: Sequence[Command], *, enter: bool = False
+    ) -> Typed:
+        """Type if the pane meets the condition, and tell how it was."""
         client = self._terminal.client
-        listing = await client.call(command("list-buffers", "-F", "#{buffer_name}"))
-        dead = [name for name in listing.splitlines() if name.startswith(_PREFIX) and not _owner_lives(name)]
-        for name in dead:
-            with suppress(ToolError):  # another process of ours sweeps too
-                await client.call(command("delete-buffer", "-b", Arg("-b", name)))
+        # From 3.7 on, a paste without -S turns control characters into visible text.
+        raw = "-S " if (stroke.text or enter) and await client.version() >= (3, 7) else ""
+        question = _Question(pane_id)
+        has = command("has-session", "-t", target(pane_id))
+        if not stroke.text:
+            act = [*_keys(pane_id, stroke.before), *_keys(pane_id, stroke.keys)]
+            act += _enter(pane_id, raw) if enter else []
+            printed = await client.call(has, *along, *question.commands, _if(pane_id, condition, act))
+            return question.answer(printed)
+        async with self._terminal.buffers.lend() as buffer:
+            brackets = "-p " if stroke.bracketed else ""
+            paste = f"paste-buffer {brackets}{raw}-d -r -b {buffer} -t {pane_id}"
+            act = [*_keys(pane_id, stroke.before), paste, *_keys(pane_id, stroke.keys)]
+            act += _enter(pane_id, raw) if enter else []
+            printed = await client.call(
+                has,
+                command("load-buffer", "-b", Arg("-b", buffer), "-"),
+                *along,
+                *question.commands,
+                _if(pane_id, condition, act, [f"delete-buffer -b {buffer}"]),
+                stdin=stroke.text.encode(),
+                timeout=_TIMEOUT,
+            )
+        return question.answer(printed)
+
+    async def _strike_all(self, pane_id: str, stroke: Stroke) -> Typed:
+        """Type by send-keys alone, the only command that reaches every synchronised pane."""
+        question = _Question(pane_id)
+        script = [
+            *_keys(pane_id, stroke.before),
+            *_hexadecimal(pane_id, stroke.text.encode()),
+            *_keys(pane_id, stroke.keys),
+        ]
+        printed = await self._terminal.client.call(
+            command("has-session", "-t", target(pane_id)),
+            *question.commands,
+            _if(pane_id, _ACCEPTS, ["source-file -"]),
+            stdin="".join(f"{line}\n" for line in script).encode(),
+            timeout=_TIMEOUT,
+        )
+        return question.answer(printed)
+
+    def _remember(self, text: str, *pane_ids: str) -> None:
+        """Keep what is typed, so that its echo is not taken for output."""
+        lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()] if text else []
+        for pane_id in pane_ids:
+            typed = self._terminal.memory(pane_id).typed
+            typed.extend(lines[-(typed.maxlen or 0) :])
 
 
-_ACCEPTS = "#{?pane_in_mode,0,#{?pane_dead,0,1}}"
-_CHUNK = 3000  # of four bytes at most: a tmux message holds 16,364
+class _Question:
+    """Asks for a pane's state, and for what decides which panes its input reaches."""
+
+    def __init__(self, pane_id: str) -> None:
+        self._pane_id = pane_id
+        self._state, self._window = new_nonce(), new_nonce()
+
+    @property
+    def commands(self) -> tuple[Command, Command]:
+        return (
+            STATE.ask(command("display-message", "-t", target(self._pane_id)), self._state),
+            _WINDOW.ask(command("list-panes", "-t", target(self._pane_id)), self._window),
+        )
+
+    def answer(self, printed: str) -> Typed:
+        """Raises what `State.check_accepts_input` raises."""
+        state = State.parse(STATE.parse(printed, self._state)[0])
+        state.check_accepts_input()
+        rows = _WINDOW.parse(printed, self._window)
+        also = [row["pane_id"] for row in rows if state.synchronized and row["receives"] == "1"]
+        flag = next(row["brackets"] for row in rows if row["pane_id"] == self._pane_id)
+        return Typed(
+            state,
+            printed,
+            (self._pane_id, *(id for id in also if id != self._pane_id)),
+            flag == "1" if flag else None,
+        )
+
+
+_TIMEOUT: Final = 15.0
+"""Seconds for an invocation that carries a text of up to some megabytes."""
+
+_REFUSES: Final = "#{?pane_in_mode,1,}#{?pane_dead,1,}#{?pane_input_off,1,}"
+_ACCEPTS: Final = f"#{{==:{_REFUSES},}}"
+_ALONE: Final = f"#{{==:{_REFUSES}#{{?pane_synchronized,1,}},}}"
+"""What a pane is like that accepts input, and one whose input no other pane receives."""
+
+# tmux copies a key to the synchronised panes that accept input and that a zoomed pane does not hide.
+_HIDDEN: Final = "#{?window_zoomed_flag,#{?pane_active,,1},}"
+_WINDOW: Final = Template(
+    pane_id="#{pane_id}",
+    receives=f"#{{==:{_REFUSES}{_HIDDEN}#{{?pane_synchronized,,1}},}}",
+    brackets="#{bracket_paste_flag}",
+)
+
+# Each byte is an argument of three characters, of which tmux takes 1000 in one command.
+_HEX_BYTES: Final = 500
+
+
+def _if(pane_id: str, condition: str, act: Sequence[str], otherwise: Sequence[str] = ()) -> Command:
+    return command("if-shell", "-F", "-t", target(pane_id), condition, " ; ".join(act), " ; ".join(otherwise))
+
+
+def _keys(pane_id: str, keys: Sequence[str]) -> list[str]:
+    return [f"send-keys -t {pane_id} -- {' '.join(map(_word, keys))}"] if keys else []
 
 
 def _word(key: str) -> str:
-    """A checked key name as one word of tmux's own command language."""
+    """A key name as one word of tmux's own command language."""
+    key = render("send-keys", "KEY", key)
     return f'"{key}"' if "'" in key else f"'{key}'"
 
 
-def _owner_lives(buffer: str) -> bool:
-    owner = buffer.removeprefix(_PREFIX).rpartition("-")[0]
-    if owner == _OWNER:
-        return True
-    pid = owner.partition("-")[0]
-    if not pid.isdigit() or int(pid) == os.getpid():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+def _enter(pane_id: str, raw: str) -> list[str]:
+    """Enter for this pane alone, also when it is synchronised: a paste of what Enter sends."""
+    buffer = f"tmuxmcp-enter-{new_nonce()}"
+    return [f'set-buffer -b {buffer} "\\r"', f"paste-buffer {raw}-d -r -b {buffer} -t {pane_id}"]
+
+
+def _hexadecimal(pane_id: str, data: bytes) -> Iterator[str]:
+    for at in range(0, len(data), _HEX_BYTES):
+        yield f"send-keys -t {pane_id} -H {data[at : at + _HEX_BYTES].hex(' ')}"
+
+
+_LINE_END: Final = re.compile(r"\r\n|\n")
+_PASTE_END: Final = re.compile(r"(?:\x1b\[|\x9b)(?=0*201(?:[;:][0-?]*)?~)")
+"""The beginning of the sequence that ends a bracketed paste, in seven and in eight bits."""
+
+
+def pasted(text: str, *, bracketed: bool) -> str:
+    """What a terminal makes of a text that is pasted: line ends become what Enter sends, a carriage return.
+
+    With `bracketed` the text cannot end its own brackets: the escape character of a sequence that
+    would becomes the symbol for escape, U+241B.
+    """
+    text = _LINE_END.sub("\r", text)
+    return _PASTE_END.sub("\u241b[", text) if bracketed else text

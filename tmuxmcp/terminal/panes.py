@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import anyio
 
-from tmuxmcp.errors import PaneDead, PaneInMode
+from tmuxmcp.errors import PaneDead, PaneInMode, PaneInputOff
+from tmuxmcp.terminal.buffers import Buffers
 from tmuxmcp.terminal.clock import Clock, SystemClock
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, command, target
@@ -26,6 +27,7 @@ STATE = Template(
     mode="#{pane_mode}",
     dead="#{pane_dead}",
     dead_status="#{pane_dead_status}",
+    input_off="#{pane_input_off}",
     synchronized="#{pane_synchronized}",
     alternate="#{alternate_on}",
     width="#{pane_width}",
@@ -48,6 +50,8 @@ class State(NamedTuple):
     mode: str
     dead: bool
     dead_status: int | None
+    input_off: bool
+    """Whether somebody has switched the pane's input off (`select-pane -d`)."""
     synchronized: bool
     alternate: bool
     width: int
@@ -68,6 +72,7 @@ class State(NamedTuple):
             mode=row["mode"] if row["in_mode"] != "0" else "",
             dead=row["dead"] == "1",
             dead_status=int(row["dead_status"]) if row["dead_status"] else None,
+            input_off=row["input_off"] == "1",
             synchronized=row["synchronized"] == "1",
             alternate=row["alternate"] == "1",
             width=int(row["width"]),
@@ -94,8 +99,8 @@ class State(NamedTuple):
         if self.dead:
             raise PaneDead(
                 f"Pane {self.pane_id} is dead: its program has ended"
-                f"{'' if self.dead_status is None else f' with status {self.dead_status}'}, so nothing was typed. "
-                "Use respawn_pane to start a program in it, or another pane.",
+                f"{'' if self.dead_status is None else f' with status {self.dead_status}'}, so nothing was "
+                "typed. Use respawn_pane to start a program in it, or another pane.",
                 pane_id=self.pane_id,
             )
         if self.mode:
@@ -104,6 +109,12 @@ class State(NamedTuple):
                 "Call exit_copy_mode on it, then try again.",
                 pane_id=self.pane_id,
                 mode=self.mode,
+            )
+        if self.input_off:
+            raise PaneInputOff(
+                f"The input of pane {self.pane_id} is switched off, so nothing was typed. Use another pane, "
+                f"or have it switched on with tmux select-pane -e -t {self.pane_id}.",
+                pane_id=self.pane_id,
             )
 
 
@@ -158,6 +169,7 @@ class Terminal:
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         self.client = client
         self.clock = clock or SystemClock()
+        self.buffers = Buffers(client)
         self._memories: dict[str, Memory] = {}
 
     def memory(self, pane_id: str) -> Memory:
