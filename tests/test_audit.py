@@ -264,6 +264,9 @@ async def test_tmux_commands_are_noted_by_name_and_id_only(record: Record) -> No
         await tmux(
             "swap-pane", "-s", "%1", "-t", "%2", ";", "rename-session", "-t", f"={SECRET}:", "--", "-t", "%9"
         )
+        await tmux(
+            "if-shell", "-F", "-t", "%1", "#{pane_dead}", "", f"kill-pane -t %1 ; kill-session {SECRET}"
+        )
         await runner.run(["tmux", "-V"], timeout=1, max_output=1)
     (event,) = record.events()
     assert event["tmux"] == [
@@ -272,6 +275,7 @@ async def test_tmux_commands_are_noted_by_name_and_id_only(record: Record) -> No
         {"command": "capture-pane", "targets": ["%1"], "count": 2},
         {"command": "swap-pane", "targets": ["%1", "%2"]},
         {"command": "rename-session"},
+        {"command": "if-shell kill-pane", "targets": ["%1"]},
     ]
     assert "hunter2" not in record.path.read_text()
 

@@ -38,6 +38,7 @@ SHOWN_ITEMS = 32
 
 PAYLOAD_SINKS: frozenset[Sink] = frozenset({"pane-input", "shell-command", "process-argv"})
 ID = re.compile(r"=?([$@%][0-9]{1,20}):?")
+SCRIPT = re.compile(r"[a-z]+(?:-[a-z]+)+(?=$| )")
 CLIENT_OPTIONS_WITH_VALUE = frozenset({"-S", "-f", "-L"})
 
 
@@ -86,7 +87,10 @@ class AuditedRunner:
 
 
 def _commands(argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The commands of a tmux invocation, each as its name and the ids it is aimed at."""
+    """The commands of a tmux invocation, each as its name and the ids it is aimed at.
+
+    if-shell is named with the first command that it may run, since tmux, not we, decides whether it does.
+    """
     words = iter(argv[1:])
     name: str | None = None
     ids: list[str] = []
@@ -104,6 +108,8 @@ def _commands(argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
             literal = True
         elif word in ("-t", "-s") and not literal and (found := ID.fullmatch(next(words, ""))):
             ids.append(found[1])
+        elif name == "if-shell" and (script := SCRIPT.match(word)):
+            name = f"if-shell {script[0]}"
     if name is not None:
         yield (name, *ids)
 

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from tmuxmcp import __version__, limits
+from tmuxmcp.errors import ToolError
 from tmuxmcp.manifest import Hints
 from tmuxmcp.settings import Settings
-from tmuxmcp.startup import Found
+from tmuxmcp.startup import Found, listens
 from tmuxmcp.surface import ServerState, Surface, Tool
 from tmuxmcp.tmux.ambient import Ambient
-from tmuxmcp.tmux.client import Provenance
+from tmuxmcp.tmux.client import Client, Provenance
 from tmuxmcp.tmux.socket import Socket
 
 
@@ -71,6 +72,17 @@ def capabilities(startup: Mapping[str, Any], surface: Surface, live: Live) -> di
             "tools": [_tool(tool) for tool in surface.tools.values()],
         }
     )
+
+
+async def live(client: Client) -> Live:
+    """Ask which tmux server runs now, and whether it is this process's own."""
+    try:
+        server = await client.server()
+    except ToolError:  # no server, or none that answers: then the record's warnings say why
+        silent: ServerState = "existing" if listens(client.socket.path) else "absent"
+        return Live(running=False, server_state=silent, configuration_provenance="unknown")
+    state: ServerState = "started" if server == client.own else "existing"
+    return Live(running=True, server_state=state, configuration_provenance=client.provenance(server))
 
 
 def instructions(

@@ -85,6 +85,10 @@ async def look(client: Client, glanced: Found) -> Found:
         )
     except ToolError as error:
         problem = error.message
+    except Exception as error:  # noqa: BLE001  (what answers like no tmux at all must not end the process)
+        problem = (
+            f"{client.binary} does not answer like tmux ({type(error).__name__}). Check TMUXMCP_TMUX_BIN."
+        )
     return msgspec.structs.replace(glanced, ambient=ambient, tmux_version=version, problem=problem)
 
 
