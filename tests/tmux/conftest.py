@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,8 @@ IDS = Template(session="#{session_id}", window="#{window_id}", pane="#{pane_id}"
 async def client(socket_path: Path) -> AsyncIterator[Client]:
     client = Client(ProcessRunner(), Socket("path", f"path:{socket_path}", str(socket_path)), tmux_program())
     yield client
-    try:
+    with suppress(NoServer, ServerGone):
         await client.call(command("kill-server"))
-    except (NoServer, ServerGone):
-        pass
 
 
 @pytest.fixture

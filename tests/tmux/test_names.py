@@ -54,9 +54,9 @@ def test_refused_everywhere(kind: NameKind, value: str) -> None:
 
 @pytest.mark.parametrize("value", REFUSED_AS_TARGETS)
 def test_what_looks_like_a_target_is_no_name(value: str) -> None:
-    for kind in ("session", "window"):
+    for kind in KINDS[:2]:
         with pytest.raises(InvalidName):
-            check_name(kind, value)  # type: ignore[arg-type]
+            check_name(kind, value)
     assert value.startswith("$") or check_name("title", value) == value
 
 
@@ -89,21 +89,22 @@ def is_accepted(kind: NameKind, value: str) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_accepted_names_read_back_equal(client: Client, ids: dict[str, str], kind: NameKind) -> None:
+    position = "-T" if kind == "title" else "NAME"
     act = {
-        "session": lambda value: command(
-            "rename-session", "-t", target(ids["session"]), "--", Arg("NAME", value)
-        ),
-        "window": lambda value: command(
-            "rename-window", "-t", target(ids["window"]), "--", Arg("NAME", value)
-        ),
-        "title": lambda value: command("select-pane", "-t", target(ids["pane"]), "-T", Arg("-T", value)),
+        "session": command("rename-session", "-t", target(ids["session"]), "--"),
+        "window": command("rename-window", "-t", target(ids["window"]), "--"),
+        "title": command("select-pane", "-t", target(ids["pane"]), "-T"),
     }[kind]
     field = {"session": "session_name", "window": "window_name", "title": "pane_title"}[kind]
     listing = command("display-message", "-t", target(ids["pane"]))
-    names = samples(kind)
-    assert len(names) > 50
-    for value in names:
-        (row,) = await client.rows(act(value), listing=listing, template=Template(name=f"#{{{field}}}"))
+    accepted = samples(kind)
+    assert len(accepted) > 50
+    for value in accepted:
+        (row,) = await client.rows(
+            command(act.name, *act.args, Arg(position, value)),
+            listing=listing,
+            template=Template(name=f"#{{{field}}}"),
+        )
         assert row["name"] == value
 
 
@@ -119,16 +120,21 @@ async def test_a_new_session_and_window_keep_their_names(client: Client, ids: di
         assert row["session"] == value
 
 
+# fmt: off
 KEYS = {
-    "a": "a", ";": ";", "-": "-", "é": "é", "😀": "😀", "Enter": "\r", "enter": "\r", "Escape": "\x1b", "Tab": "\t",
-    "BTab": "\x1b[Z", "Space": " ", "BSpace": "\x7f", "C-c": "\x03", "^C": "\x03", "c-c": "\x03", "C-@": "\0",
-    "C-Space": "\0", "C-[": "\x1b", "C-\\": "\x1c", "C-]": "\x1d", "C-^": "\x1e", "C-_": "\x1f", "C-?": "\x7f",
-    "C-/": "\x1f", "M-x": "\x1bx", "M-X": "\x1bX", "M-é": "\x1bé", "M-Enter": "\x1b\r", "C-M-x": "\x1b\x18",
-    "M-C-x": "\x1b\x18", "Up": "\x1b[A", "PageDown": "\x1b[6~", "NPage": "\x1b[6~", "Home": "\x1b[1~", "End": "\x1b[4~",
-    "Delete": "\x1b[3~", "IC": "\x1b[2~", "F1": "\x1bOP", "F5": "\x1b[15~", "F12": "\x1b[24~", "S-Up": "\x1b[1;2A",
-    "C-Left": "\x1b[1;5D", "M-Right": "\x1b[1;3C", "C-M-S-Down": "\x1b[1;8B", "S-F5": "\x1b[15;2~", "KP1": "1",
-    "KPEnter": "\n",
-}  # fmt: skip
+    "a": "a", ";": ";", "-": "-", "é": "é", "😀": "😀",
+    "Enter": "\r", "enter": "\r", "Escape": "\x1b", "Tab": "\t", "BTab": "\x1b[Z",
+    "Space": " ", "BSpace": "\x7f",
+    "C-c": "\x03", "^C": "\x03", "c-c": "\x03", "C-@": "\0", "C-Space": "\0", "C-[": "\x1b", "C-\\": "\x1c",
+    "C-]": "\x1d", "C-^": "\x1e", "C-_": "\x1f", "C-?": "\x7f", "C-/": "\x1f",
+    "M-x": "\x1bx", "M-X": "\x1bX", "M-é": "\x1bé", "M-Enter": "\x1b\r", "C-M-x": "\x1b\x18",
+    "M-C-x": "\x1b\x18",
+    "Up": "\x1b[A", "PageDown": "\x1b[6~", "NPage": "\x1b[6~", "Home": "\x1b[1~", "End": "\x1b[4~",
+    "Delete": "\x1b[3~", "IC": "\x1b[2~", "F1": "\x1bOP", "F5": "\x1b[15~", "F12": "\x1b[24~",
+    "S-Up": "\x1b[1;2A", "C-Left": "\x1b[1;5D", "M-Right": "\x1b[1;3C", "C-M-S-Down": "\x1b[1;8B",
+    "S-F5": "\x1b[15;2~", "KP1": "1", "KPEnter": "\n",
+}
+# fmt: on
 
 NO_KEYS = [
     *(

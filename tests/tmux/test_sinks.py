@@ -113,8 +113,7 @@ def test_a_position_without_a_row_is_a_defect(where: tuple[str, str]) -> None:
 def test_what_cannot_stand_there_is_refused(name: str, position: str, values: str) -> None:
     for value in values.split("|"):
         with pytest.raises(InvalidArgument):
-            sinks.render(name, position, value)
-            pytest.fail(f"{value!r} was taken")
+            pytest.fail(f"{value!r} was taken as {sinks.render(name, position, value)!r}")
 
 
 @pytest.mark.parametrize(

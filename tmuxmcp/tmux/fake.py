@@ -31,13 +31,20 @@ class FakeRunner:
     """Answers calls from `replies` in order, then from `default`; keeps them in `calls`.
 
     ``FakeRunner("0\\n", Output(1, b"", "no server running on /s\\n"))``. Questions for the version of
-    the program or of the server are answered with `version`, and are not kept.
+    the program or of the server are answered with `version` and not kept, while `answer_versions` is set.
     """
 
-    def __init__(self, *replies: Reply, default: Reply | None = None, version: str = "3.5a") -> None:
+    def __init__(
+        self,
+        *replies: Reply,
+        default: Reply | None = None,
+        version: str = "3.5a",
+        answer_versions: bool = True,
+    ) -> None:
         self.replies: list[Reply] = list(replies)
         self.default = default
         self.version = version
+        self.answer_versions = answer_versions
         self.calls: list[Invocation] = []
 
     async def run(
@@ -50,9 +57,9 @@ class FakeRunner:
         timeout: float,
         max_output: int,
     ) -> Output:
-        if argv[-1] == "-V":
+        if self.answer_versions and argv[-1] == "-V":
             return Output(0, f"tmux {self.version}\n".encode(), "")
-        if _VERSION_QUESTION.fullmatch(argv[-1]):
+        if self.answer_versions and _VERSION_QUESTION.fullmatch(argv[-1]):
             return Output(0, argv[-1].replace("#{version}", self.version).encode(), "")
         call = Invocation(tuple(argv), stdin, cwd, None if env is None else dict(env), timeout, max_output)
         self.calls.append(call)

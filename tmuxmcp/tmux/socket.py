@@ -84,7 +84,7 @@ def _own_directory() -> str:
 
 
 def _fault(directory: str) -> str | None:
-    """Why tmux would refuse its own directory for sockets, with the remedy; None when it need only be made."""
+    """Why tmux would refuse its own directory for sockets, and the remedy; None when it can be used."""
     try:
         found = os.lstat(directory)
     except FileNotFoundError:
