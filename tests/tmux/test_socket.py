@@ -120,6 +120,17 @@ def test_a_directory_that_tmux_refuses_is_found_at_once(home: Path) -> None:
         resolve("name:x", {"TMUX_TMPDIR": str(home / "file")})
 
 
+def test_a_file_in_the_sockets_place_is_kept(home: Path) -> None:
+    """tmux itself would remove it."""
+    (home / "notes").write_text("mine")
+    socket = Socket("path", f"path:{home}/notes", str(home / "notes"))
+    with pytest.raises(StartupError, match="not a socket"):
+        resolve(socket.selector, {})
+    with pytest.raises(TmuxUnusable, match="not a socket"):
+        prepare(socket)
+    assert (home / "notes").read_text() == "mine"
+
+
 def test_only_tmuxs_own_directory_is_made(home: Path) -> None:
     socket = resolve("name:x", {"TMUX_TMPDIR": str(home)})
     prepare(socket)

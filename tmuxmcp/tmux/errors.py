@@ -16,6 +16,7 @@ from tmuxmcp.errors import (
     NoSpace,
     NotFound,
     PaneDead,
+    PaneInMode,
     ServerGone,
     TmuxFailed,
     TmuxUnusable,
@@ -135,6 +136,11 @@ _TEXTS: Final = (
         r"target pane has exited",
         PaneDead,
         "The pane's program has ended. respawn_pane starts one anew.",
+    ),
+    _Text(
+        r"no current client",
+        PaneInMode,
+        "The pane is in a mode, where keys need an attached client. exit_copy_mode leaves it.",
     ),
     _Text(
         r"not in a mode",

@@ -77,7 +77,7 @@ class ProcessRunner:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = scrubbed(os.environ if environ is None else environ)
-        self._places = anyio.Semaphore(MAX_PROCESSES)
+        self._places = anyio.Semaphore(MAX_PROCESSES, fast_acquire=True)
 
     async def run(
         self,

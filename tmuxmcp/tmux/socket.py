@@ -98,7 +98,18 @@ def _fault(directory: str) -> str | None:
     return None
 
 
+def _not_a_socket(path: str) -> str | None:
+    """Why tmux must not start a server here: it would remove the file that is in its place."""
+    try:
+        taken = not stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return None
+    return f"{path} exists and is not a socket." if taken else None
+
+
 def _checked(socket: Socket) -> Socket:
+    if fault := _not_a_socket(socket.path):
+        raise StartupError(f"{fault} Choose another socket.")
     if len(os.fsencode(socket.path)) > MAX_PATH_BYTES:
         raise StartupError(
             f"The socket path {socket.path} is longer than the {MAX_PATH_BYTES} bytes that this system "
@@ -123,7 +134,7 @@ def prepare(socket: Socket) -> None:
             fault = None
     except OSError as error:
         fault = f"The directory of the socket, {directory}, is not usable: {error.strerror}. Create it."
-    if fault:
+    if fault := fault or _not_a_socket(socket.path):
         raise TmuxUnusable(f"{fault} Or choose another socket with TMUXMCP_SOCKET.", socket=socket.path)
 
 
