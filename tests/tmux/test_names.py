@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import random
+import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -118,6 +121,34 @@ async def test_a_new_session_and_window_keep_their_names(client: Client, ids: di
             listing=command("display-message", "-t", target(f"={value}:")), template=template
         )
         assert row["session"] == value
+
+
+async def test_what_tmux_takes_for_a_client_is_no_session_name(client: Client, ids: dict[str, str]) -> None:
+    """`=` makes a name exact, and yet tmux looks a client up by it."""
+    ours, theirs = pty.openpty()
+    attach = [client.binary, "-u", "-N", "-S", client.socket.path, "attach"]
+    environ = {"TERM": "xterm", "PATH": os.environ["PATH"]}
+    process = subprocess.Popen(attach, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
+    try:
+        names: list[dict[str, str]] = []
+        with anyio.fail_after(10):
+            while not names:
+                names = await client.rows(
+                    listing=command("list-clients"),
+                    template=Template(tty="#{client_tty}", name="#{client_name}"),
+                )
+        tty = names[0]["tty"]
+        for name in [*names[0].values(), tty.removeprefix("/dev/")]:
+            await client.call(command("has-session", "-t", f"={name}:"))
+            with pytest.raises(InvalidName):
+                check_name("session", name)
+            with pytest.raises(InvalidArgument):
+                await client.call(command("has-session", "-t", target(f"={name}:")))
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
 
 
 # fmt: off
