@@ -197,7 +197,7 @@ class Client:
         template: Template,
         cwd: str | None,
     ) -> Started:
-        whole = Template(**template.fields, **_SERVER.fields)
+        whole = Template(**{**template.fields, **_SERVER.fields})
         nonce = new_nonce()
         commands = (whole.ask(new_session, nonce), *after)
         flags = self._start_flags() if starting else ("-N",)
