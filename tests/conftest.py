@@ -8,9 +8,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from tests.bench import Bench
 
 SHELLS = ("bash", "zsh", "fish", "dash", "mksh", "ksh")
 """The shells that the tests cover."""
@@ -46,6 +50,16 @@ def socket_path() -> Iterator[Path]:
                 stderr=subprocess.DEVNULL,
                 check=False,
             )
+
+
+@pytest.fixture
+def bench(socket_path: Path) -> Bench:
+    """A tmux server with the session `a`, whose one pane runs `cat`, and the tools on it."""
+    from tests.bench import Bench, Counting
+
+    bench = Bench(socket_path, Counting())
+    bench.tmux("new-session", "-d", "-s", "a", "-n", "w", "-x", "80", "-y", "24", "exec cat")
+    return bench
 
 
 @pytest.fixture(params=SHELLS)

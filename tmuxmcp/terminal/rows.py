@@ -113,8 +113,9 @@ class Question(Generic[Row]):
     def answer(self, printed: str) -> Row:
         """Raises `NotFound` when the object was gone by the time that tmux came to the question."""
         answers = self._kind.template.parse(printed, self._nonce)
-        # tmux answers with empty values, and success, for a target that does not exist.
-        if not answers or not answers[0][f"{self._kind.name}_id"]:
+        # tmux answers with empty values, and success, for a target that does not exist; up to 3.3a a pane
+        # still has an id when the last session that it was in is gone.
+        if not answers or not answers[0]["session_id"]:
             raise NotFound(f"There is no {self._kind.name} {self._id} any more.", target=self._id)
         return self._kind.read(answers[0])
 

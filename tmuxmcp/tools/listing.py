@@ -1,0 +1,54 @@
+"""Rows of a target or of the whole server, page by page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from tmuxmcp import limits
+from tmuxmcp.errors import NoServer, NotFound
+from tmuxmcp.terminal import rows
+from tmuxmcp.tmux.command import Command, command, target
+from tmuxmcp.tools import Call
+from tmuxmcp.tools.parameters import Target
+
+Limit = Annotated[int, Meta(ge=1, le=1000)]
+Offset = Annotated[int, Meta(ge=0, le=1_000_000)]
+
+
+def listing(name: str, place: Target | None) -> Command:
+    """list-windows or list-panes of a target, or of the whole server."""
+    if place is None:
+        return command(name, "-a")
+    whole_session = name == "list-panes" and place.kind == "session"
+    return command(name, *(["-s"] if whole_session else []), "-t", target(place.id))
+
+
+async def listed(
+    call: Call, kind: rows.Kind[rows.Row], asked: Command, place: Target | None
+) -> list[rows.Row]:
+    """The rows of a listing; empty when no target is named and there is no server, or no session in it."""
+    client = call.terminal.client
+    aim = [] if place is None else [command("has-session", "-t", target(place.id))]
+    try:
+        answers = await client.rows(*aim, listing=asked, template=kind.template)
+    except (NoServer, NotFound):
+        if place is not None:
+            raise
+        return []
+    return [kind.read(answer) for answer in answers]
+
+
+def page(found: list[rows.Row], offset: int, limit: int) -> tuple[list[rows.Row], int | UnsetType]:
+    """The rows from `offset` on, as many as fit into a result, and where the next page begins."""
+    kept: list[rows.Row] = []
+    size = 0
+    for row in found[offset : offset + limit]:
+        size += len(msgspec.json.encode(row))
+        if size > limits.CONTENT_BYTES and kept:
+            break
+        kept.append(row)
+    end = offset + len(kept)
+    return kept, end if end < len(found) else UNSET
