@@ -13,6 +13,8 @@ COMMAND_BYTES = 256 * 1024
 """The command of run_shell_command."""
 SEND_KEYS_TEXT_BYTES = 64 * 1024
 """The text of one send_keys operation."""
+KEYS = 128
+"""Key names of one send_keys operation."""
 PASTE_BYTES = 4 * 1024 * 1024
 """The text of paste_text."""
 PATTERN_CHARACTERS = 1000

@@ -176,6 +176,16 @@ class Terminal:
         """What is remembered of a pane; ids are never used again in a tmux server's life."""
         return self._memories.setdefault(pane_id, Memory())
 
+    def made(self, pane_id: str) -> None:
+        """A pane has just been made. What is remembered of its id was another tmux server's."""
+        self._memories[pane_id] = Memory(created=True)
+
+    def restarted(self, pane_id: str) -> None:
+        """A pane's program has just been replaced."""
+        memory = self.memory(pane_id)
+        memory.created, memory.prompted = True, False
+        memory.typed.clear()
+
     async def look(self, pane_id: str, rows_back: int | None = 0) -> Look:
         """Look at the screen and `rows_back` rows of history (None: all of it), in one process.
 
