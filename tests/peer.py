@@ -29,6 +29,7 @@ class Peer:
         *,
         stdin: int | None = None,
         stdout: int | None = None,
+        stderr: int | None = None,
         era: str = LEGACY,
         env: dict[str, str] | None = None,
     ) -> None:
@@ -38,9 +39,10 @@ class Peer:
         child_in, self.to_server = (stdin, -1) if stdin is not None else os.pipe()
         self.from_server, child_out = (-1, stdout) if stdout is not None else os.pipe()
         environ = {**os.environ, **(env or {})}
-        self.process = subprocess.Popen(argv, stdin=child_in, stdout=child_out, env=environ)
-        for fd in (child_in, child_out):
-            os.close(fd)
+        self.process = subprocess.Popen(argv, stdin=child_in, stdout=child_out, stderr=stderr, env=environ)
+        for fd in (child_in, child_out, stderr):
+            if fd is not None:
+                os.close(fd)
 
     def send(self, frame: object) -> None:
         """Send an object as one line, or bytes as they are."""
