@@ -234,9 +234,8 @@ async def send_keys_batch(call: Call, args: SendKeysBatch) -> SentBatch:
         try:
             _stroke(operation)
         except ToolError as error:
-            error.message = f"Nothing was sent, because of operations[{index}]: {error.message}"
-            error.details["index"] = index
-            raise
+            message = f"Nothing was sent, because of operations[{index}]: {error.message}"
+            raise type(error)(message, **error.details, index=index) from None
     delay = sum(operation.delay_ms for operation in args.operations) / 1000
     if delay > call.settings.wait_max_seconds:
         raise InvalidArgument(
