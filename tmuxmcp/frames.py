@@ -89,10 +89,19 @@ def encode(message: JSONRPCMessage) -> bytes:
         frame: dict[str, Any] = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
     else:
         frame = message.model_dump(by_alias=True, exclude_unset=True)
+    return _dump(frame) + b"\n"
+
+
+def compact(value: object) -> str:
+    """Render a JSON value without blanks."""
+    return _dump(value).decode()
+
+
+def _dump(value: object) -> bytes:
     try:
-        return msgspec.json.encode(frame) + b"\n"
+        return msgspec.json.encode(value)
     except UnicodeEncodeError:  # a lone surrogate, as in a file name that is not UTF-8
-        return json.dumps(frame, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 class Lines:

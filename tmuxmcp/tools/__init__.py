@@ -11,7 +11,7 @@ Arguments and results are msgspec structs. What a client can get wrong is raised
 from __future__ import annotations
 
 import importlib
-import inspect
+import inspect as functions
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,8 @@ from tmuxmcp.arguments import Parameters
 from tmuxmcp.errors import StartupError
 from tmuxmcp.manifest import FILE, Manifest, Row
 from tmuxmcp.settings import Settings
-from tmuxmcp.surface import Ambient, Tool
+from tmuxmcp.startup import Found
+from tmuxmcp.surface import Tool
 from tmuxmcp.terminal.panes import Terminal
 
 
@@ -41,7 +42,7 @@ class Nested(Protocol):
     Returns the result as JSON values. Raises `ToolError`, also for arguments that are none of the tool's.
     """
 
-    async def __call__(self, index: int, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]: ...
+    async def __call__(self, index: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +51,8 @@ class Call:
 
     terminal: Terminal
     settings: Settings
-    ambient: Ambient
-    """What was found of hooks and aliases at startup."""
+    found: Callable[[], Awaitable[Found]]
+    """What was found on the socket at startup; the first call may have to wait for it."""
     tool: Tool
     """The tool that is called, as it is offered here: on what grounds, and what it nests."""
     arrived: float
@@ -85,10 +86,10 @@ def registry(manifest: Manifest) -> Mapping[str, Function]:
 def _function(row: Row) -> Function:
     module = importlib.import_module(f"{__name__}.{row.toolset}")
     function = getattr(module, row.name, None)
-    if not inspect.iscoroutinefunction(function):
+    if not functions.iscoroutinefunction(function):
         raise _fault(row, "name", f"{module.__name__} has no coroutine function of this name")
     types = typing.get_type_hints(function, include_extras=True)
-    parameters = list(inspect.signature(function).parameters)
+    parameters = list(functions.signature(function).parameters)
     if len(parameters) != 2 or not {*parameters, "return"} <= types.keys():
         raise _fault(row, "name", "the function must take a call and its arguments, with types")
     found = Function(function, types[parameters[1]], types["return"])
