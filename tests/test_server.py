@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -74,7 +75,6 @@ async def test_the_list_is_the_surface_in_manifest_order(era: Era) -> None:
     assert capture.output_schema == {
         "type": "object",
         "properties": {"content": {"type": "string"}, "lines": {"type": "integer"}},
-        "required": ["content"],
     }
     assert capture.annotations is not None
     assert capture.annotations.model_dump(exclude_none=True) == {
@@ -292,6 +292,16 @@ async def test_a_resource_that_fails_leaks_nothing(era: Era, capfd: pytest.Captu
             assert words in refused.value.message
             assert SECRET not in refused.value.message
     assert SECRET not in capfd.readouterr().err
+
+
+def test_what_the_sdk_logs_is_one_line_without_what_it_was_about(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = logging.Logger("mcp")
+    logger.addHandler(server.Log())
+    try:
+        raise ValueError(SECRET)
+    except ValueError:
+        logger.exception("the handler for %r raised", "tools/call")
+    assert capfd.readouterr().err == "mcp: the handler for 'tools/call' raised (ValueError)\n"
 
 
 async def test_a_silent_tmux_server_holds_up_the_list_and_no_call() -> None:

@@ -64,8 +64,16 @@ class Parameters(Generic[T]):
 
 
 def output_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a result: its fields and their types, since clients hold every result to it."""
-    return _brief(inspect.type_info(struct))
+    """The JSON Schema of a result: its fields and their types.
+
+    It says nothing about inner objects and requires nothing: clients refuse a result that breaks its
+    schema, and every byte of it is sent with every list of tools.
+    """
+    fields = msgspec.structs.fields(struct)
+    return {
+        "type": "object",
+        "properties": {each.encode_name: _brief(inspect.type_info(each.type)) for each in fields},
+    }
 
 
 def _narrowed(info: inspect.Type, choices: Mapping[str, Sequence[str]], path: str) -> inspect.Type:
@@ -145,20 +153,12 @@ def _default(field: inspect.Field) -> dict[str, Any]:
     return {"default": field.default} if type(field.default) in _SCALARS else {}
 
 
-def _brief(info: inspect.Type, depth: int = 0) -> dict[str, Any]:
-    """The schema of a result without descriptions, and without the fields of inner objects."""
+def _brief(info: inspect.Type) -> dict[str, Any]:
     match info:
         case inspect.Metadata():
-            return _brief(info.type, depth)
+            return _brief(info.type)
         case inspect.ListType() | inspect.VarTupleType():
-            return {"type": "array", "items": _brief(info.item_type, depth + 1)}
-        case inspect.StructType() if depth == 0:
-            required = [each.encode_name for each in info.fields if each.required]
-            return {
-                "type": "object",
-                "properties": {each.encode_name: _brief(each.type, depth + 1) for each in info.fields},
-                **({"required": required} if required else {}),
-            }
+            return {"type": "array", "items": _brief(info.item_type)}
         case inspect.StructType():
             return {"type": "object"}
         case inspect.AnyType():

@@ -128,7 +128,7 @@ def build(service: Service) -> Server[Any]:
 
 async def serve(service: Service, read: Inbound, write: Outbound) -> None:
     """Serve one connection on the transport's streams until it ends."""
-    logging.basicConfig(handlers=[_Log(logging.WARNING)], level=logging.WARNING, force=True)
+    logging.basicConfig(handlers=[Log(logging.WARNING)], level=logging.WARNING, force=True)
     server = build(service)
     await server.run(read, write, server.create_initialization_options())
 
@@ -298,7 +298,7 @@ def _report(error: BaseException, where: str) -> str:
     )
 
 
-class _Log(logging.Handler):
+class Log(logging.Handler):
     """The SDK's warnings on standard error, without tracebacks: their messages can quote a request."""
 
     def emit(self, record: logging.LogRecord) -> None:
