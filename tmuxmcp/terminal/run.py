@@ -50,6 +50,7 @@ _ROWS_BACK = 100
 _STILL_SECONDS = 0.15
 _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
+_LEAVING_SECONDS = 0.2
 _GLANCE_SECONDS = 0.002
 
 
@@ -99,6 +100,7 @@ class Runner:
     async def _until_prompt(self, deadline: float) -> Look | None:
         """Wait until a command can be typed; None when the deadline came first."""
         clock = self._terminal.clock
+        begun = clock.now()
         ticker = Ticker(clock, deadline)
         seen = None
         while True:
@@ -112,6 +114,8 @@ class Runner:
                     window_id=look.state.window_id,
                 )
             starting = not self._memory.prompted and (self._memory.created or not look.text.strip())
+            # A program that was just told to quit is given the time to.
+            starting = starting or clock.now() - begun < _LEAVING_SECONDS
             ready = await readiness(look.state, self._terminal.client.runner, starting=starting)
             if ready is Readiness.PROMPT:
                 self._memory.prompted = True
@@ -228,7 +232,8 @@ class _Watch:
                     return await self._closed(whole, typed)
                 text, reason = await self._output(whole, typed)
                 interrupted = text.rpartition("\n")[0], reason
-                await ask(self._marks, self._dialect)
+                name = shells.shell(look.state.program)
+                await ask(self._marks, shells.dialect(name) if name else self._dialect)
                 ticker.changed()
                 continue
             if ignored_ends and ticker.quiet >= _IGNORED_SECONDS and await self._ignored(look):
@@ -264,15 +269,15 @@ class _Watch:
             look = await self._terminal.look(self._pane_id, None if whole else rows)
             if self._marks.opening(look.text) is None and not whole:
                 look = await self._terminal.look(self._pane_id, None)
-        opening = self._marks.opening(look.text)
+        opening, closing = self._marks.opening(look.text), self._marks.closing(look.text)
         reason: Reason | None = None
-        if opening is None:
+        if opening is None or (closing and opening.end() > closing.start()):
             reason = "trimmed" if look.state.trimmed else "cleared"
             if reason == "cleared" and look.state.history_size >= typed.history_size:
                 # The history is whole, so it was the screen that was painted over.
                 look = await self._terminal.look(self._pane_id)
-        closing = self._marks.closing(look.text)
-        start = opening.end() if opening else 0
+                closing = self._marks.closing(look.text)
+        start = opening.end() if opening and not reason else 0
         if closing is None:
             # On the alternate screen is a program's picture, not the command's output.
             return ("" if look.state.alternate else look.text[start:].rstrip("\n")), reason
@@ -281,9 +286,10 @@ class _Watch:
     async def _prompt_is_back(self, look: Look, still: float) -> bool:
         """Whether the shell seems to wait for its next command, though the closing mark is not there."""
         state, before = look.state, self._before
-        if not _alike(look.last_line, before.last_line):
-            return False
         name = shells.shell(state.program)
+        left = name is not None and shells.carries_shell(before.state.program)
+        if not left and not _alike(look.last_line, before.last_line):
+            return False
         if name is None:
             return state.program == before.state.program and still >= _STILL_BLIND_SECONDS
         discipline = Discipline.of(state.tty)
@@ -323,6 +329,7 @@ class _Watch:
 
 def _alike(line: str, prompt: str) -> bool:
     """Whether a line begins as the prompt did; the rest may tell a status, a directory or the time."""
+    line = line.rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
     common = len(os.path.commonprefix([line, prompt]))
     return common > 0 and 2 * common >= min(len(line), len(prompt))
 

@@ -102,8 +102,11 @@ class Marks:
         return f"{self.nonce}="
 
     def opening(self, text: str) -> re.Match[str] | None:
-        """The opening mark, with the shell's process id as group `pid`; output begins at its end."""
-        return re.search(rf"^{self.nonce} (?P<pid>\d+)(?:\n|\Z)", text, re.MULTILINE)
+        """The opening mark, with the shell's process id as group `pid`; output begins at its end.
+
+        It need not stand at the start of a line: an echo that fills the last column is joined with it.
+        """
+        return re.search(rf"{self.nonce} (?P<pid>\d+)(?:\n|\Z)", text)
 
     def closing(self, text: str) -> re.Match[str] | None:
         """The closing mark, with groups `pid` and `status`. The newline before it is ours."""
@@ -111,7 +114,7 @@ class Marks:
 
     def dialect(self, text: str) -> Dialect | None:
         """What the shell answered to `ask_dialect`, None while it has not."""
-        match = re.search(rf"^{self.nonce} (?P<fish>[^/\n]*)/(?P<zsh>[^/\n]*)$", text, re.MULTILINE)
+        match = re.search(rf"{self.nonce} (?P<fish>[^/\n]*)/(?P<zsh>[^/\n]*)\n", text)
         if match is None:
             return None
         return Dialect.FISH if match["fish"] else Dialect.ZSH if match["zsh"] else Dialect.POSIX
