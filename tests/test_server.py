@@ -121,6 +121,7 @@ async def test_a_result_is_the_same_json_twice(era: Era, events: Path) -> None:
             "lines": 1,
         }
     first, second = read(events)
+    assert isinstance(first["request_id"], int)
     assert (first["tool"], first["outcome"], first["grounds"]) == ("list_sessions", "ok", "TOOLSETS")
     assert (second["targets"], second["client"]["name"]) == (["%1"], "mcp")
 

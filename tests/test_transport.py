@@ -98,7 +98,9 @@ def test_a_second_request_with_an_id_in_flight_is_refused_without_that_id(peer: 
     peer.request("ping", id=first)
     frame = peer.receive()
     assert (frame["id"], frame["error"]["code"]) == (None, -32600)
-    peer.notify("notifications/cancelled", {"requestId": first})
+    for other in (None, [first], "other"):
+        peer.notify("notifications/cancelled", {"requestId": other})
+    peer.notify("notifications/cancelled", {"requestId": str(first)})
     assert peer.result(peer.request("ping", id=first)) == {}
 
 

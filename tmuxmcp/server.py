@@ -193,7 +193,7 @@ class Tools:
                 row=tool.row if tool else surface.manifest.get(params.name),
                 grounds=tool.grounds if tool else None,
                 client=_client(ctx),
-                request_id=ctx.request_id or "",
+                request_id="" if ctx.request_id is None else ctx.request_id,
             ) as entry:
                 if tool is None:
                     entry.outcome = "not_enabled" if params.name in surface.manifest else "unknown_tool"

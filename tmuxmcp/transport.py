@@ -31,6 +31,7 @@ from typing import NoReturn, Self
 import anyio
 import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
 from mcp.types import (
@@ -284,13 +285,14 @@ class Connection:
                 raise Refused(INVALID_REQUEST, "The request has the id of one that is still in flight.")
             if len(self._open) >= REQUESTS:
                 raise Refused(
-                    BUSY, f"{REQUESTS} requests wait for their answers. Read those first.", message.id
+                    BUSY, f"{REQUESTS} requests wait for their answers. Wait for some of them, or cancel some.", message.id
                 )
             self._open.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request is never answered. The SDK takes "7" for 7 here.
-            cancelled = str(cancelled_request_id_from_params(message.params))
-            self._open = {id for id in self._open if str(id) != cancelled}
+            id = cancelled_request_id_from_params(message.params)
+            if id is not None:
+                self._open -= {id, str(id), coerce_request_id(id)}
 
     def _taken(self, answered: RequestId | None) -> None:
         if answered is not None:
