@@ -284,9 +284,8 @@ class Connection:
                 # Under that id the client would take this for the answer to its first request.
                 raise Refused(INVALID_REQUEST, "The request has the id of one that is still in flight.")
             if len(self._open) >= REQUESTS:
-                raise Refused(
-                    BUSY, f"{REQUESTS} requests wait for their answers. Wait for some of them, or cancel some.", message.id
-                )
+                much = f"{REQUESTS} requests wait for their answers. Wait for some of them, or cancel some."
+                raise Refused(BUSY, much, message.id)
             self._open.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request is never answered. The SDK takes "7" for 7 here.
