@@ -11,6 +11,7 @@ import anyio
 from tests.calls import Tools
 from tests.conftest import TMUX
 from tmuxmcp.settings import Settings
+from tmuxmcp.startup import listens
 from tmuxmcp.terminal.panes import Terminal
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.runner import Output, ProcessRunner, Runner
@@ -57,6 +58,11 @@ class Bench:
         return subprocess.run(
             argv, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL
         ).stdout
+
+    async def end(self) -> None:
+        """End the server, and wait until nothing listens any more."""
+        self.tmux("kill-server")
+        await self.until(lambda: not listens(str(self.path)))
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something outside is so."""

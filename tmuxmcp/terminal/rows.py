@@ -14,12 +14,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
 from tmuxmcp.errors import NotFound
 from tmuxmcp.terminal import guards
+from tmuxmcp.terminal.guards import Caller
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -90,6 +92,7 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Row = TypeVar("Row", bound=msgspec.Struct)
+_NOBODY: Final = Caller()
 
 
 @dataclass(frozen=True)
@@ -151,8 +154,8 @@ async def pane_row(client: Client, id: str) -> Pane:
 
 def pane_kind(client: Client) -> Kind[Pane]:
     """`PANE`, with `is_caller` told apart: for panes that have not just been made."""
-    own = guards.caller(client.socket, os.environ).format
-    return Kind(PANE.name, Template(**{**PANE.template.fields, "is_caller": own}), PANE.read)
+    caller = guards.caller(client.socket, os.environ)
+    return Kind(PANE.name, PANE.template, partial(_pane, caller=caller))
 
 
 def iso_time(seconds: str) -> str:
@@ -190,7 +193,7 @@ def _window(answer: Mapping[str, str]) -> Window:
     )
 
 
-def _pane(answer: Mapping[str, str]) -> Pane:
+def _pane(answer: Mapping[str, str], caller: Caller = _NOBODY) -> Pane:
     status = answer["dead_status"]
     return Pane(
         pane_id=answer["pane_id"],
@@ -212,8 +215,15 @@ def _pane(answer: Mapping[str, str]) -> Pane:
         dead_status=int(status) if status else msgspec.UNSET,
         in_mode=answer["in_mode"] not in ("", "0"),
         alternate_screen=answer["alternate_screen"] == "1",
-        is_caller=answer["is_caller"] == "1",
+        is_caller=_is_caller(answer, caller),
     )
+
+
+def _is_caller(answer: Mapping[str, str], caller: Caller) -> bool:
+    """What `Caller.format` says, without the work that it makes for tmux in each row of a long list."""
+    pane_pid, server_pid = answer["pid"], answer["server_pid"]
+    by_environment = (caller.server_pid, f"%{caller.pane_number}") == (server_pid, answer["pane_id"])
+    return by_environment or (bool(pane_pid) and (int(pane_pid), int(server_pid)) in caller.parents)
 
 
 SESSION = Kind(
@@ -271,7 +281,7 @@ PANE = Kind(
         dead_status="#{pane_dead_status}",
         in_mode="#{pane_in_mode}",
         alternate_screen="#{alternate_on}",
-        is_caller="",
+        server_pid="#{pid}",
     ),
     _pane,
 )

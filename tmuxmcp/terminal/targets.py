@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 from tmuxmcp.errors import InvalidArgument, NoServer, NotFound
@@ -36,7 +37,8 @@ async def session_target(client: Client, session: str) -> str:
         if row["name"] == session:
             id = row["session_id"]
             raise InvalidArgument(
-                f"tmux does not take this session's name literally in a target. Use its id, {id}.", session_id=id
+                f"tmux does not take this session's name literally in a target. Use its id, {id}.",
+                session_id=id,
             )
     raise NotFound("There is no session of this name. list_sessions shows which exist.")
 
@@ -44,9 +46,9 @@ async def session_target(client: Client, session: str) -> str:
 def _is_ambiguous(name: str) -> bool:
     return (
         not name
-        or name[0] == "$"
+        or name[0] in "$@%"
         or ":" in name
         or "." in name
-        or not name.isprintable()
+        or any(unicodedata.category(character) == "Cc" for character in name)
         or CLIENT_NAME.fullmatch(name) is not None
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -11,6 +12,7 @@ from tmuxmcp import limits
 from tmuxmcp.errors import NoServer, NotFound
 from tmuxmcp.terminal import rows
 from tmuxmcp.tmux.command import Command, command, target
+from tmuxmcp.tmux.records import Template
 from tmuxmcp.tools import Call
 from tmuxmcp.tools.parameters import Target
 
@@ -27,28 +29,30 @@ def listing(name: str, place: Target | None) -> Command:
 
 
 async def listed(
-    call: Call, kind: rows.Kind[rows.Row], asked: Command, place: Target | None
-) -> list[rows.Row]:
-    """The rows of a listing; empty when no target is named and there is no server, or no session in it."""
+    call: Call, template: Template, asked: Command, place: Target | None
+) -> list[dict[str, str]]:
+    """The answers of a listing; none when no target is named and there is no server, or no session in it."""
     client = call.terminal.client
     aim = [] if place is None else [command("has-session", "-t", target(place.id))]
     try:
-        answers = await client.rows(*aim, listing=asked, template=kind.template)
+        return await client.rows(*aim, listing=asked, template=template)
     except (NoServer, NotFound):
         if place is not None:
             raise
         return []
-    return [kind.read(answer) for answer in answers]
 
 
-def page(found: list[rows.Row], offset: int, limit: int) -> tuple[list[rows.Row], int | UnsetType]:
+def page(
+    kind: rows.Kind[rows.Row], answers: Sequence[Mapping[str, str]], offset: int, limit: int
+) -> tuple[list[rows.Row], int | UnsetType]:
     """The rows from `offset` on, as many as fit into a result, and where the next page begins."""
     kept: list[rows.Row] = []
     size = 0
-    for row in found[offset : offset + limit]:
+    for answer in answers[offset : offset + limit]:
+        row = kind.read(answer)
         size += len(msgspec.json.encode(row))
         if size > limits.CONTENT_BYTES and kept:
             break
         kept.append(row)
     end = offset + len(kept)
-    return kept, end if end < len(found) else UNSET
+    return kept, end if end < len(answers) else UNSET
