@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from tmuxmcp.errors import PaneSynchronized
+from tmuxmcp.errors import PaneSynchronized, ToolError
 from tmuxmcp.terminal.panes import STATE, State, Terminal
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -66,12 +67,13 @@ class Keyboard:
 
         Text for synchronised panes costs a second invocation.
         """
-        self._remember(stroke.text, pane_id)
-        typed = await self._strike(pane_id, stroke, _ALONE if stroke.text else _ACCEPTS, along)
-        if typed.state.synchronized and stroke.text:
-            again = await self._strike_all(pane_id, stroke)
-            typed = typed._replace(state=again.state, reached=again.reached)
-        self._remember(stroke.text, *typed.reached[1:])
+        with self._remembered(pane_id, stroke.text):
+            typed = await self._strike(pane_id, stroke, _ALONE if stroke.text else _ACCEPTS, along)
+            if typed.state.synchronized and stroke.text:
+                again = await self._strike_all(pane_id, stroke)
+                typed = typed._replace(state=again.state, reached=again.reached)
+        for other in typed.reached[1:]:
+            self._terminal.memory(other).typed.extend(_lines(stroke.text))
         return typed
 
     async def paste(
@@ -81,9 +83,9 @@ class Keyboard:
 
         Brackets are put around the text if `bracketed` and the program asked for them.
         """
-        self._remember(text, pane_id)
         stroke = Stroke(pasted(text, bracketed=bracketed), bracketed=bracketed)
-        typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
+        with self._remembered(pane_id, text):
+            typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
@@ -133,12 +135,18 @@ class Keyboard:
         )
         return question.answer(printed)
 
-    def _remember(self, text: str, *pane_ids: str) -> None:
-        """Keep what is typed, so that its echo is not taken for output."""
-        lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()] if text else []
-        for pane_id in pane_ids:
-            typed = self._terminal.memory(pane_id).typed
-            typed.extend(lines[-(typed.maxlen or 0) :])
+    @contextmanager
+    def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
+        """Keep the lines that are typed, so that their echo is not taken for output; unless it fails."""
+        typed, lines = self._terminal.memory(pane_id).typed, _lines(text)
+        typed.extend(lines)
+        try:
+            yield
+        except ToolError:
+            for line in lines:
+                with suppress(ValueError):
+                    typed.remove(line)
+            raise
 
 
 class _Question:
@@ -188,6 +196,10 @@ _WINDOW: Final = Template(
 
 # Each byte is an argument of three characters, of which tmux takes 1000 in one command.
 _HEX_BYTES: Final = 500
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in re.split(r"[\r\n]+", text) if line.strip()]
 
 
 def _if(pane_id: str, condition: str, act: Sequence[str], otherwise: Sequence[str] = ()) -> Command:
