@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from mcp.types import (
     JSONRPCResponse,
 )
 
-from tmuxmcp.frames import Lines, Refused, encode, parse
+from tmuxmcp.frames import Lines, Refused, compact, encode, parse
 
 
 def refusal(line: bytes) -> tuple[int, object]:
@@ -99,6 +100,10 @@ def test_a_message_is_one_line_that_reads_back(value: object) -> None:
 def test_a_lone_surrogate_still_leaves_as_a_frame() -> None:
     line = encode(JSONRPCResponse(jsonrpc="2.0", id=1, result={"path": "a\udc80b"}))
     assert json.loads(line)["result"] == {"path": "a?b"}
+
+
+def test_what_json_has_no_form_for_leaves_as_text() -> None:
+    assert compact({"path": PurePath("/a"), "n": float("nan")}) == '{"path":"/a","n":null}'
 
 
 def feed(pieces: list[bytes], limit: int) -> list[Any]:

@@ -93,15 +93,17 @@ def encode(message: JSONRPCMessage) -> bytes:
 
 
 def compact(value: object) -> str:
-    """Render a JSON value without blanks."""
+    """Render a value as JSON without blanks; what has no form in JSON as its text."""
     return _dump(value).decode()
 
 
 def _dump(value: object) -> bytes:
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=str)
     except UnicodeEncodeError:  # a lone surrogate, as in a file name that is not UTF-8
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode(
+            "utf-8", "replace"
+        )
 
 
 class Lines:

@@ -212,7 +212,8 @@ class Tools:
 
         async def nested(index: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
             if name not in tool.row.nested:
-                raise InvalidArgument(f"{tool.row.name} cannot call {name}.", accepted=list(tool.row.nested))
+                accepted = list(tool.row.nested)
+                raise InvalidArgument(f"{tool.row.name} cannot call this tool.", accepted=accepted)
             inner = service.surface.tools[name]
             with entry.child(index, name, arguments, inner.row) as child:
                 return await self._perform(replace(call, tool=inner, touched=child.targets), arguments)
