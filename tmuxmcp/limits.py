@@ -35,6 +35,10 @@ CONTENT_BYTES = 48_000
 """Terminal content in one result, unless the call says otherwise."""
 CAPTURE_LINES = 500
 """Lines of terminal content in one result, unless the call says otherwise."""
+CAPTURE_LINES_MAX = 100_000
+"""The most lines that a call may ask for."""
+CONTENT_BYTES_MAX = 1_000_000
+"""The most content that a call may ask for."""
 LIST_ROWS = 100
 """Rows of list_windows and list_panes, unless the call says otherwise."""
 SEARCH_MATCHES = 100

@@ -26,6 +26,21 @@ class SystemClock:
         await anyio.sleep(seconds)
 
 
+class Progress(Protocol):
+    """Tells whoever waits how many seconds have gone by."""
+
+    async def __call__(self, progress: float, /) -> None: ...
+
+
+async def no_progress(progress: float, /) -> None:
+    """Tell nobody."""
+
+
+def effective_timeout(timeout: float, ceiling: float) -> float:
+    """The seconds that a call may take: what it asked for, at most the configured ceiling."""
+    return min(timeout, ceiling)
+
+
 class Ticker:
     """The pauses between looks: short after a change, longer the longer nothing changes."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import termios
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from tmuxmcp.errors import PaneDead, PaneInMode, PaneInputOff
 from tmuxmcp.terminal.buffers import Buffers
 from tmuxmcp.terminal.clock import Clock, SystemClock
 from tmuxmcp.tmux.client import Client
-from tmuxmcp.tmux.command import Arg, command, target
+from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
 
 STATE = Template(
@@ -123,6 +124,8 @@ class Look(NamedTuple):
 
     state: State
     text: str
+    told: str = ""
+    """What the commands that ran along printed."""
 
     @property
     def last_line(self) -> str:
@@ -186,18 +189,22 @@ class Terminal:
         memory.created, memory.prompted = True, False
         memory.typed.clear()
 
-    async def look(self, pane_id: str, rows_back: int | None = 0) -> Look:
+    async def look(
+        self, pane_id: str, rows_back: int | None = 0, *, along: Sequence[Command] = ()
+    ) -> Look:
         """Look at the screen and `rows_back` rows of history (None: all of it), in one process.
 
-        Raises `NotFound` when the pane does not exist.
+        The commands `along` run before the look. Raises `NotFound` when the pane does not exist.
         """
         nonce = new_nonce()
         printed = await self.client.call(
             command("has-session", "-t", target(pane_id)),
+            *along,
             command("display-message", "-p", "-t", target(pane_id), STATE.format(nonce)),
             command(
                 *("capture-pane", "-p", "-J", "-t", target(pane_id), "-S"),
                 "-" if rows_back is None else Arg("-S", str(-rows_back)),
             ),
         )
-        return Look(State.parse(STATE.parse(printed, nonce)[0]), printed.partition(f"{nonce}>\n")[2])
+        told, _, text = printed.partition(f"{nonce}>\n")
+        return Look(State.parse(STATE.parse(printed, nonce)[0]), text, told)

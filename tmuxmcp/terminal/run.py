@@ -16,11 +16,12 @@ import anyio
 
 from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ServerGone
 from tmuxmcp.terminal import shells
-from tmuxmcp.terminal.clock import Ticker
+from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
+from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import Readiness, foreground, mode_of_prompt, readiness
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
 from tmuxmcp.terminal.panes import Discipline, Look, State, Terminal
-from tmuxmcp.terminal.shells import Dialect, Marks
+from tmuxmcp.terminal.shells import Dialect, Marks, Script
 
 Outcome = Literal["completed", "timed_out", "shell_exited", "pane_gone", "server_gone", "not_started"]
 Reason = Literal["cleared", "trimmed"]
@@ -38,6 +39,8 @@ class Ending(NamedTuple):
     state: State | None = None
     running: bool = False
     note: str = ""
+    cursor: Cursor | None = None
+    """The place in the pane's output that `text` goes up to."""
 
 
 Ask = Callable[[Marks, Dialect], Awaitable[None]]
@@ -63,7 +66,9 @@ class Runner:
         self._pane_id = pane_id
         self._memory = terminal.memory(pane_id)
 
-    async def run(self, command: str, *, deadline: float, in_history: bool) -> Ending:
+    async def run(
+        self, command: str, *, deadline: float, in_history: bool, progress: Progress = no_progress
+    ) -> Ending:
         """Run `command` once, and return at `deadline` (of the terminal's clock) at the latest.
 
         Raises `NotFound`, `PaneBusy`, `PaneDead`, `PaneInMode` and `PaneSynchronized`; then nothing
@@ -74,16 +79,22 @@ class Runner:
         if turn.cancelled_caught:
             return Ending("not_started", note="Other commands of this server had the pane for the whole time.")
         try:
-            return await self._run(command, deadline, in_history)
+            return await self._run(command, deadline, in_history, progress)
         finally:
             self._memory.run.release()
 
-    async def _run(self, command: str, deadline: float, in_history: bool) -> Ending:
+    async def _run(self, command: str, deadline: float, in_history: bool, progress: Progress) -> Ending:
         before = await self._until_prompt(deadline)
         if before is None:
             return Ending("not_started", note=f"Nothing was typed: {Readiness.NOT_YET.value}.")
         try:
-            return await self._attempt(command, before, deadline, in_history)
+            dialect = await self._dialect(before, deadline)
+            if dialect is None:
+                return Ending("not_started", note=f"{before.state.program} did not answer as a shell does.")
+            marks = Marks.new()
+            script = shells.script(command, dialect, marks, in_history=in_history)
+            watch = _Watch(self._terminal, before, marks, dialect, deadline, progress)
+            return await self._attempt(script, watch, deadline)
         except (NotFound, NoServer, ServerGone):
             return await self._gone(before.state)
 
@@ -127,13 +138,7 @@ class Runner:
                 ticker.changed()
             await ticker.rest()
 
-    async def _attempt(self, command: str, before: Look, deadline: float, in_history: bool) -> Ending:
-        dialect = await self._dialect(before, deadline)
-        if dialect is None:
-            return Ending("not_started", note=f"{before.state.program} did not answer as a shell does.")
-        marks = Marks.new()
-        script = shells.script(command, dialect, marks, in_history=in_history)
-        watch = _Watch(self._terminal, before, marks, dialect, deadline)
+    async def _attempt(self, script: Script, watch: _Watch, deadline: float) -> Ending:
         for attempt in range(2):
             async with self._memory.typing:
                 typed = await self._type_line(script.line)
@@ -183,7 +188,15 @@ _LAST = "It ends by itself when the last pane's shell exits."
 class _Watch:
     """Looks at a pane until a command's closing mark is there, or cannot come any more."""
 
-    def __init__(self, terminal: Terminal, before: Look, marks: Marks, dialect: Dialect, deadline: float) -> None:
+    def __init__(
+        self,
+        terminal: Terminal,
+        before: Look,
+        marks: Marks,
+        dialect: Dialect,
+        deadline: float,
+        progress: Progress,
+    ) -> None:
         self._terminal = terminal
         self._clock = terminal.clock
         self._before = before
@@ -191,6 +204,7 @@ class _Watch:
         self._marks = marks
         self._dialect = dialect
         self._deadline = deadline
+        self._progress = progress
 
     async def until_ready(self) -> bool:
         """Wait until the reader takes the command. A local terminal tells it by its mode alone."""
@@ -211,25 +225,38 @@ class _Watch:
 
     async def until_closed(self, typed: State, ask: Ask, *, ignored_ends: bool) -> Ending | None:
         """Wait for the end of the command; None when its line was not taken (only with `ignored_ends`)."""
+        begun = self._clock.now()
         ticker = Ticker(self._clock, self._deadline)
         seen: Look | None = None
         interrupted: tuple[str, Reason | None] | None = None
         while True:
-            look = await self._terminal.look(self._pane_id, _ROWS_BACK)
+            place = Mark(self._pane_id)
+            look = await self._terminal.look(self._pane_id, _ROWS_BACK, along=place.commands)
+            cursor = place.parse(look.told)[0]
+            look = look._replace(told="")
             if self._marks.closing(look.text):
-                return await self._closed(look, typed, interrupted)
+                return (await self._closed(look, typed, interrupted))._replace(cursor=cursor)
             if look != seen:
                 seen = look
                 ticker.changed()
             if look.state.dead:
                 text, reason = await self._output(look, typed)
                 note = "The shell has ended; its pane is kept."
-                return Ending("shell_exited", look.state.dead_status, text, reason, self._marks, look.state, note=note)
+                return Ending(
+                    "shell_exited",
+                    look.state.dead_status,
+                    text,
+                    reason,
+                    self._marks,
+                    look.state,
+                    note=note,
+                    cursor=cursor,
+                )
             still = ticker.quiet
             if interrupted is None and still >= _STILL_SECONDS and await self._prompt_is_back(look, still):
                 whole = await self._terminal.look(self._pane_id, None)
                 if self._marks.closing(whole.text):
-                    return await self._closed(whole, typed)
+                    return (await self._closed(whole, typed))._replace(cursor=cursor)
                 text, reason = await self._output(whole, typed)
                 interrupted = text.rpartition("\n")[0], reason
                 name = shells.shell(look.state.program)
@@ -240,7 +267,16 @@ class _Watch:
                 return None
             if self._clock.now() >= self._deadline:
                 text, reason = await self._output(look, typed)
-                return Ending("timed_out", None, text, reason, self._marks, look.state, running=True)
+                return Ending(
+                    "timed_out",
+                    text=text,
+                    reason=reason,
+                    marks=self._marks,
+                    state=look.state,
+                    running=True,
+                    cursor=cursor,
+                )
+            await self._progress(self._clock.now() - begun)
             await self._rest(ticker)
 
     async def _closed(

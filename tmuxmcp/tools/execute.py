@@ -18,6 +18,7 @@ from tmuxmcp.tmux.names import check_key
 from tmuxmcp.tmux.sinks import MAX_SIZE
 from tmuxmcp.tools import Call
 from tmuxmcp.tools.parameters import Arguments, InSession, OfPane, OfWindow
+from tmuxmcp.tools.run import run_shell_command as run_shell_command
 
 StartDirectory = (
     Annotated[str, Meta(description="absolute or ~; default: this server's working directory")] | UnsetType

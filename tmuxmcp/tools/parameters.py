@@ -7,6 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from tmuxmcp import limits
 from tmuxmcp.errors import InvalidArgument
 from tmuxmcp.terminal.targets import session_target
 from tmuxmcp.tools import Call
@@ -14,6 +15,10 @@ from tmuxmcp.tools import Call
 PaneId = Annotated[str, Meta(pattern="^%[0-9]+$")]
 WindowId = Annotated[str, Meta(pattern="^@[0-9]+$")]
 SessionName = Annotated[str, Meta(description="$N or exact name")]
+
+MaxLines = Annotated[int, Meta(ge=1, le=limits.CAPTURE_LINES_MAX)]
+MaxBytes = Annotated[int, Meta(ge=1, le=limits.CONTENT_BYTES_MAX)]
+Timeout = Annotated[float, Meta(gt=0, le=limits.TIMEOUT_SECONDS)]
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
