@@ -201,6 +201,7 @@ class Tools:
                 async with self._places:
                     progress = _Progress(ctx, service.terminal.clock)
                     result = await self._perform(self._call(tool, arrived, progress, entry), params.arguments)
+                entry.outcome = result.get("outcome", entry.outcome)
         except ToolError as error:
             said = {"code": error.code, "message": error.message, "details": error.details}
             return _complete(content=[{"type": "text", "text": compact(said)}], isError=True)
