@@ -142,10 +142,12 @@ class Looked:
         self._found = decision.glanced
 
     async def look(self) -> None:
-        """Look, and print the startup record."""
-        self._found = await startup.look(self._client, self._decision.glanced)
-        self._done.set()
-        stderr.write_line(_line(self._decision.record(self._found)))
+        """Look, and print the startup record; what was not seen when the connection ends stays unknown."""
+        try:
+            self._found = await startup.look(self._client, self._decision.glanced)
+        finally:
+            self._done.set()
+            stderr.write_line(_line(self._decision.record(self._found)))
 
     async def found(self) -> Found:
         await self._done.wait()
