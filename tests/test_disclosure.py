@@ -11,11 +11,11 @@ import pytest
 
 from scripts import claims
 from tmuxmcp import disclosure, limits, manifest, resources, settings, surface
-from tmuxmcp.disclosure import Live
 from tmuxmcp.manifest import TOOLSETS
 from tmuxmcp.settings import Settings
 from tmuxmcp.startup import Found
 from tmuxmcp.surface import Surface
+from tmuxmcp.terminal.serverinfo import ServerInfo
 from tmuxmcp.tmux import socket as tmux_socket
 from tmuxmcp.tmux.ambient import Ambient
 from tmuxmcp.tmux.socket import Socket
@@ -44,8 +44,8 @@ class Case:
     def record(self) -> dict[str, Any]:
         return disclosure.record(self.settings, self.socket, self.surface, self.found)
 
-    def capabilities(self, live: Live) -> dict[str, Any]:
-        return disclosure.capabilities(self.record(), self.surface, live)
+    def capabilities(self, server: ServerInfo | None = None) -> dict[str, Any]:
+        return disclosure.capabilities(self.record(), self.surface, server)
 
     def instructions(self) -> str:
         return disclosure.instructions(self.settings, self.socket, self.surface, self.found, self.environ)
@@ -114,12 +114,25 @@ def test_unusable_tmux_is_said_with_its_remedy() -> None:
 
 def test_capabilities_are_the_record_the_server_now_and_every_tool() -> None:
     case = Case()
-    live = Live(running=True, server_state="started", configuration_provenance="minimal")
-    document = case.capabilities(live)
+    document = case.capabilities(
+        ServerInfo(
+            running=True,
+            socket=case.socket.selector,
+            socket_form=case.socket.form,
+            resolved_socket_path=case.socket.path,
+            attach_command=case.socket.attach_command("tmux"),
+            tmux_version="3.5a",
+            pid=7,
+            sessions=2,
+            server_state="started",
+            configuration_provenance="minimal",
+            ambient="quiet",
+        )
+    )
     assert document["startup_server_state"] == "absent"
     assert document["server_state"] == "started"
     assert document["configuration_provenance"] == "minimal"
-    assert document["running"] is True
+    assert (document["running"], document["pid"], document["sessions"]) == (True, 7, 2)
     for key in case.record().keys() - {"event", "server_state", "configuration_provenance"}:
         assert document[key] == case.record()[key]
     assert [tool["name"] for tool in document["tools"]] == list(ROWS)
@@ -127,9 +140,7 @@ def test_capabilities_are_the_record_the_server_now_and_every_tool() -> None:
 
 
 def test_capabilities_hold_public_columns_only() -> None:
-    document = Case().capabilities(
-        Live(running=False, server_state="absent", configuration_provenance="unknown")
-    )
+    document = Case().capabilities()
     kill = next(tool for tool in document["tools"] if tool["name"] == "kill_session")
     assert kill == {
         "name": "kill_session",
@@ -162,9 +173,7 @@ def test_capabilities_hold_public_columns_only() -> None:
     ("found", "words"), [(ACTIVE, "2 hooks and 1 command aliases"), (UNKNOWN, "ruled out")]
 )
 def test_conservative_hints_are_explained(found: Found, words: str) -> None:
-    document = Case(found=found).capabilities(
-        Live(running=True, server_state="existing", configuration_provenance="unknown")
-    )
+    document = Case(found=found).capabilities()
     assert words in document["hints"]
     for tool in document["tools"]:
         assert tool["hints"]["advertised"] == {
@@ -177,17 +186,13 @@ def test_conservative_hints_are_explained(found: Found, words: str) -> None:
 
 
 def test_quiet_hints_say_that_hooks_can_come_later() -> None:
-    document = Case().capabilities(
-        Live(running=False, server_state="absent", configuration_provenance="unknown")
-    )
+    document = Case().capabilities()
     assert "can add some" in document["hints"]
 
 
 def test_an_aggregate_names_what_it_can_call_here() -> None:
     case = Case({"TMUXMCP_EXCLUDE_TOOLS": "capture_pane"})
-    document = case.capabilities(
-        Live(running=False, server_state="absent", configuration_provenance="unknown")
-    )
+    document = case.capabilities()
     batch = next(tool for tool in document["tools"] if tool["name"] == "call_read_tools_batch")
     assert "list_panes" in batch["nested"]
     assert "capture_pane" not in batch["nested"]

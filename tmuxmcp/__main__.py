@@ -17,12 +17,13 @@ import msgspec
 
 from tmuxmcp import disclosure, manifest, resources, settings, startup, stderr, surface
 from tmuxmcp.audit import Audit, AuditedRunner
-from tmuxmcp.errors import StartupError
+from tmuxmcp.errors import StartupError, ToolError
 from tmuxmcp.manifest import Manifest
 from tmuxmcp.settings import Settings
 from tmuxmcp.startup import Found
 from tmuxmcp.surface import Surface
 from tmuxmcp.terminal.panes import Terminal
+from tmuxmcp.terminal.serverinfo import describe
 from tmuxmcp.tmux import socket
 from tmuxmcp.tmux.client import Client, find_binary
 from tmuxmcp.tmux.runner import ProcessRunner
@@ -105,8 +106,11 @@ def serve(decision: Decision) -> NoReturn:
 
     async def capabilities() -> Mapping[str, Any]:
         found = await looked.found()
-        live = await disclosure.live(client)
-        return disclosure.capabilities(decision.record(found), decision.surface(found), live)
+        try:
+            now = await describe(client, decision.settings.tmux_bin, found.ambient.state)
+        except ToolError:
+            now = None
+        return disclosure.capabilities(decision.record(found), decision.surface(found), now)
 
     offered = decision.surface(decision.glanced)
     service = server.Service(

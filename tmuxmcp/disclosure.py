@@ -14,22 +14,13 @@ from typing import Any
 import msgspec
 
 from tmuxmcp import __version__, limits
-from tmuxmcp.errors import ToolError
 from tmuxmcp.manifest import Hints
 from tmuxmcp.settings import Settings
-from tmuxmcp.startup import Found, listens
-from tmuxmcp.surface import ServerState, Surface, Tool
+from tmuxmcp.startup import Found
+from tmuxmcp.surface import Surface, Tool
+from tmuxmcp.terminal.serverinfo import ServerInfo
 from tmuxmcp.tmux.ambient import Ambient
-from tmuxmcp.tmux.client import Client, Provenance
 from tmuxmcp.tmux.socket import Socket
-
-
-class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """The tmux server at this moment."""
-
-    running: bool
-    server_state: ServerState
-    configuration_provenance: Provenance
 
 
 def record(settings: Settings, socket: Socket, surface: Surface, found: Found) -> dict[str, Any]:
@@ -60,29 +51,26 @@ def record(settings: Settings, socket: Socket, surface: Surface, found: Found) -
     )
 
 
-def capabilities(startup: Mapping[str, Any], surface: Surface, live: Live) -> dict[str, Any]:
-    """The document behind tmux://capabilities: the startup record, the server now, and every tool offered."""
+def capabilities(startup: Mapping[str, Any], surface: Surface, server: ServerInfo | None) -> dict[str, Any]:
+    """The document behind tmux://capabilities: the startup record, the server now, and every tool offered.
+
+    `server` is None when tmux does not answer; then the record's warnings say why.
+    """
+    now = (
+        {"running": False}
+        if server is None
+        else msgspec.to_builtins(server) | {"ambient": startup["ambient"]}
+    )
     return _plain(
         {
             **startup,
             "event": "capabilities",
-            **msgspec.structs.asdict(live),
+            **now,
             "startup_server_state": startup["server_state"],
             "hints": _why_these_hints(startup["ambient"]),
             "tools": [_tool(tool) for tool in surface.tools.values()],
         }
     )
-
-
-async def live(client: Client) -> Live:
-    """Ask which tmux server runs now, and whether it is this process's own."""
-    try:
-        server = await client.server()
-    except ToolError:  # no server, or none that answers: then the record's warnings say why
-        silent: ServerState = "existing" if listens(client.socket.path) else "absent"
-        return Live(running=False, server_state=silent, configuration_provenance="unknown")
-    state: ServerState = "started" if server == client.own else "existing"
-    return Live(running=True, server_state=state, configuration_provenance=client.provenance(server))
 
 
 def instructions(
