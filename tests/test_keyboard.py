@@ -225,12 +225,12 @@ async def test_typed_lines_are_remembered(server: Server, keyboard: Keyboard) ->
     first, second = await synchronised(server)
     await keyboard.type_everywhere(first.pane_id, Stroke("echo one\n\n echo two", keys=["Enter"]))
     await keyboard.paste(second.pane_id, "three", bracketed=True, enter=True)
-    assert list(server.terminal.memory(first.pane_id).typed) == ["echo one", " echo two"]
-    assert list(server.terminal.memory(second.pane_id).typed) == ["echo one", " echo two", "three"]
+    assert [line.text for line in server.terminal.memory(first.pane_id).typed] == ["echo one", " echo two"]
+    assert [line.text for line in server.terminal.memory(second.pane_id).typed] == ["echo one", " echo two", "three"]
     await server.tmux("copy-mode", "-t", second.pane_id)
     with pytest.raises(PaneInMode):
         await keyboard.type_everywhere(second.pane_id, Stroke("refused"))
-    assert "refused" not in server.terminal.memory(second.pane_id).typed
+    assert "refused" not in [line.text for line in server.terminal.memory(second.pane_id).typed]
 
 
 async def test_nothing_is_left_of_a_cancelled_paste(server: Server, keyboard: Keyboard) -> None:

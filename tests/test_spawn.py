@@ -361,7 +361,7 @@ async def test_our_own_pane_is_not_respawned(
 
 async def test_a_new_server_begins_without_memories(server: Server, tools: Tools) -> None:
     first = await tools("create_session")
-    server.terminal.memory(first["pane_id"]).typed.append("old")
+    server.terminal.remember(first["pane_id"], "old")
     await server.tmux("kill-server")
     second = await tools("create_session")
     assert second["pane_id"] == first["pane_id"]

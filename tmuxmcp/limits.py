@@ -39,6 +39,8 @@ CAPTURE_LINES_MAX = 100_000
 """The most lines that a call may ask for."""
 CONTENT_BYTES_MAX = 1_000_000
 """The most content that a call may ask for."""
+SHOWN_CHARACTERS = 500
+"""Characters of one line that wait_for_text shows; what it looks at is not cut."""
 LIST_ROWS = 100
 """Rows of list_windows and list_panes, unless the call says otherwise."""
 SEARCH_MATCHES = 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 import anyio
@@ -24,6 +25,11 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(seconds)
+
+
+def now_ms() -> int:
+    """The wall clock, in milliseconds: it goes on when our process is started anew."""
+    return time.time_ns() // 1_000_000
 
 
 class Progress(Protocol):

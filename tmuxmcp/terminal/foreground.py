@@ -40,9 +40,9 @@ async def foreground(state: State, runner: Runner) -> Process | None:
             ["ps", "-o", "pid=,tpgid=,args=", "-t", terminal], timeout=2.0, max_output=1_000_000
         )
         for row in output.stdout.decode(errors="replace").splitlines():
-            pid, group, *args = row.split()
-            if pid == group:
-                return Process(int(pid), args)
+            leader, group, *args = row.split()
+            if leader == group:
+                return Process(int(leader), args)
     return None
 
 

@@ -73,7 +73,7 @@ class Keyboard:
                 again = await self._strike_all(pane_id, stroke)
                 typed = typed._replace(state=again.state, reached=again.reached)
         for other in typed.reached[1:]:
-            self._terminal.memory(other).typed.extend(_lines(stroke.text))
+            self._terminal.remember(other, *_lines(stroke.text))
         return typed
 
     async def paste(
@@ -138,14 +138,13 @@ class Keyboard:
     @contextmanager
     def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
         """Keep the lines that are typed, so that their echo is not taken for output; unless it fails."""
-        typed, lines = self._terminal.memory(pane_id).typed, _lines(text)
-        typed.extend(lines)
+        lines = self._terminal.remember(pane_id, *_lines(text))
         try:
             yield
         except ToolError:
             for line in lines:
                 with suppress(ValueError):
-                    typed.remove(line)
+                    self._terminal.memory(pane_id).typed.remove(line)
             raise
 
 

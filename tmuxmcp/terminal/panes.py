@@ -7,13 +7,13 @@ import termios
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import anyio
 
-from tmuxmcp.errors import PaneDead, PaneInMode, PaneInputOff
+from tmuxmcp.errors import NoServer, PaneDead, PaneInMode, PaneInputOff, ServerGone
 from tmuxmcp.terminal.buffers import Buffers
-from tmuxmcp.terminal.clock import Clock, SystemClock
+from tmuxmcp.terminal.clock import Clock, SystemClock, now_ms
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -155,6 +155,13 @@ class Discipline(NamedTuple):
         return cls(bool(flags & termios.ICANON), bool(flags & termios.ECHO))
 
 
+class TypedLine(NamedTuple):
+    """A line that this process typed, and when, in milliseconds of the wall clock."""
+
+    text: str
+    at: int
+
+
 @dataclass
 class Memory:
     """What this process remembers of one pane of one tmux server."""
@@ -162,8 +169,10 @@ class Memory:
     run: anyio.Lock = field(default_factory=anyio.Lock)
     typing: anyio.Lock = field(default_factory=anyio.Lock)
     created: bool = False
+    """Whether this process made the pane, so that its shell may still be starting."""
     prompted: bool = False
-    typed: deque[str] = field(default_factory=lambda: deque(maxlen=32))
+    """Whether its shell has been seen at its prompt."""
+    typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))
 
 
 class Terminal:
@@ -178,6 +187,20 @@ class Terminal:
     def memory(self, pane_id: str) -> Memory:
         """What is remembered of a pane; ids are never used again in a tmux server's life."""
         return self._memories.setdefault(pane_id, Memory())
+
+    def remember(self, pane_id: str, *lines: str) -> list[TypedLine]:
+        """Keep lines that are about to be typed, so that their echo is not taken for output."""
+        typed = [TypedLine(line, now_ms()) for line in lines]
+        self.memory(pane_id).typed.extend(typed)
+        return typed
+
+    async def gone(self, server: str) -> Literal["pane_gone", "server_gone"]:
+        """What is gone when a pane of `server` (`State.server`) does not answer any more."""
+        try:
+            found = await self.client.server()
+        except (NoServer, ServerGone):
+            return "server_gone"
+        return "pane_gone" if f"{found.pid}:{found.start_time}" == server else "server_gone"
 
     def made(self, pane_id: str) -> None:
         """A pane has just been made. What is remembered of its id was another tmux server's."""

@@ -99,14 +99,8 @@ class Runner:
             return await self._gone(before.state)
 
     async def _gone(self, before: State) -> Ending:
-        """Tell a closed pane from an ended server."""
-        try:
-            server = await self._terminal.client.server()
-        except (NoServer, ServerGone):
-            return Ending("server_gone", note=f"The tmux server has ended. {_LAST}")
-        if f"{server.pid}:{server.start_time}" != before.server:
-            return Ending("server_gone", note="The tmux server has ended; another one has started.")
-        return Ending("pane_gone", note=_CLOSED)
+        outcome = await self._terminal.gone(before.server)
+        return Ending(outcome, note=_CLOSED if outcome == "pane_gone" else _ENDED)
 
     async def _until_prompt(self, deadline: float) -> Look | None:
         """Wait until a command can be typed; None when the deadline came first."""
@@ -143,6 +137,7 @@ class Runner:
             async with self._memory.typing:
                 typed = await self._type_line(script.line)
                 if script.payload and await watch.until_ready():
+                    self._terminal.remember(self._pane_id, *script.shown)
                     await self._keyboard.type(self._pane_id, Stroke(text=script.payload))
             ending = await watch.until_closed(typed, self._ask, ignored_ends=attempt == 0)
             if ending is not None:
@@ -155,7 +150,7 @@ class Runner:
 
     async def _type_line(self, line: str) -> State:
         """Type one line and Enter, in place of what somebody left unfinished at the prompt."""
-        self._memory.typed.append(line)
+        self._terminal.remember(self._pane_id, line)
         stroke = Stroke(text=line, before=("C-e", "C-u"), keys=("Enter",), bracketed=True)
         return (await self._keyboard.type(self._pane_id, stroke)).state
 
@@ -181,8 +176,8 @@ class Runner:
 
 
 _CLOSED = "The pane closed: its shell exited, or the pane was killed."
-# tmux leaves its socket behind in either case, so the two cannot be told apart.
-_LAST = "It ends by itself when the last pane's shell exits."
+# tmux leaves its socket behind whether it was killed or its last session ended.
+_ENDED = "The tmux server has ended. It ends by itself when its last pane closes."
 
 
 class _Watch:

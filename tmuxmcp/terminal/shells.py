@@ -125,6 +125,11 @@ def any_closing(text: str, pid: str) -> re.Match[str] | None:
     return re.search(rf"^[0-9a-f]{{16}} {pid} (?P<status>\d+)$", text, re.MULTILINE)
 
 
+def is_mark(line: str) -> bool:
+    """Whether a line is one of the marks of whatever command of ours."""
+    return re.fullmatch(r"[0-9a-f]{16}(?:=| \d+| \d+ \d+| [^/ ]*/[^/ ]*) *", line) is not None
+
+
 @dataclass(frozen=True)
 class Script:
     """What is typed for one command: a line, and for the reader the lines that follow it."""
@@ -132,6 +137,8 @@ class Script:
     marks: Marks
     line: str
     payload: str = ""
+    shown: tuple[str, ...] = ()
+    """The lines that the reader shows to the person who watches."""
 
 
 def script(command: str, dialect: Dialect, marks: Marks, *, in_history: bool) -> Script:
@@ -142,11 +149,13 @@ def script(command: str, dialect: Dialect, marks: Marks, *, in_history: bool) ->
     command = _without_continuation(command)
     if _PLAIN.fullmatch(command) and len(command) <= _LITERAL_CHARACTERS:
         body = f"{_opening(dialect, marks)}; {_EVAL[dialect]} {quote(command, dialect)}"
-        payload = ""
+        payload, shown = "", []
     else:
         body = f"{_EVAL[dialect]} {_reader(dialect, marks)}"
-        payload = _payload(command)
-    return Script(marks, f"{'' if in_history else ' '}{body}; {ask_status(dialect, marks)}", payload)
+        shown = _shown(command)
+        payload = _payload(command, shown)
+    line = f"{'' if in_history else ' '}{body}; {ask_status(dialect, marks)}"
+    return Script(marks, line, payload, tuple(shown))
 
 
 def ask_status(dialect: Dialect, marks: Marks) -> str:
@@ -231,9 +240,9 @@ _SHOWN_LINES = 20
 _SHOWN_CHARACTERS = 200
 
 
-def _payload(command: str) -> str:
-    """The command as the lines that the reader takes."""
-    out = [f"#{line}" for line in _shown(command)]
+def _payload(command: str, shown: list[str]) -> str:
+    """The command as the lines that the reader takes, after those that it shows."""
+    out = [f"#{line}" for line in shown]
     lines = command.split("\n")
     for line in lines[:-1]:
         out += _pieces(line, "-")

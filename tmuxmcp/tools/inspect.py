@@ -21,6 +21,8 @@ from tmuxmcp.tools.listing import Limit, Offset, listed, listing, page
 from tmuxmcp.tools.parameters import (
     Arguments,
     InSession,
+    MaxBytes,
+    MaxLines,
     OfPane,
     OfWindow,
     PaneId,
@@ -29,9 +31,8 @@ from tmuxmcp.tools.parameters import (
     WindowId,
     target_of,
 )
+from tmuxmcp.tools.wait import wait_for_text as wait_for_text
 
-Count = Annotated[int, Meta(ge=1, le=100_000)]
-Bytes = Annotated[int, Meta(ge=1, le=1_000_000)]
 Line = Annotated[int, Meta(ge=-1_000_000, le=10_000)]
 
 
@@ -148,8 +149,8 @@ class CapturePane(Arguments, kw_only=True):
     pane_id: PaneId
     start_line: Annotated[Line, Meta(description="0: top row of the screen; <0: history")] = 0
     end_line: Line | UnsetType = UNSET
-    max_lines: Count = limits.CAPTURE_LINES
-    max_bytes: Bytes = limits.CONTENT_BYTES
+    max_lines: MaxLines = limits.CAPTURE_LINES
+    max_bytes: MaxBytes = limits.CONTENT_BYTES
     join_wrapped: bool = True
     escapes: bool = False
 
@@ -175,8 +176,8 @@ async def capture_pane(call: Call, args: CapturePane) -> Captured:
 class CaptureSince(Arguments, kw_only=True):
     pane_id: PaneId
     cursor: str | UnsetType = UNSET
-    max_lines: Count = limits.CAPTURE_LINES
-    max_bytes: Bytes = limits.CONTENT_BYTES
+    max_lines: MaxLines = limits.CAPTURE_LINES
+    max_bytes: MaxBytes = limits.CONTENT_BYTES
 
 
 async def capture_since(call: Call, args: CaptureSince) -> Since:
@@ -190,7 +191,7 @@ async def capture_since(call: Call, args: CaptureSince) -> Since:
 
 class SnapshotPane(Arguments, kw_only=True):
     pane_id: PaneId
-    max_lines: Count = limits.CAPTURE_LINES
+    max_lines: MaxLines = limits.CAPTURE_LINES
     escapes: bool = False
 
 

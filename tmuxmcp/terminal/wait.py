@@ -1,0 +1,272 @@
+"""wait_for_text: wait inside the server until a pane prints something, falls silent, or a command ends.
+
+Only what comes after the call, or after a cursor, counts. On the main screen that is the pane's
+stream, so text that scrolls by between two looks, is wrapped, or is printed again after `clear` is
+found, and a new prompt is new though it looks like the old one. The echo of what this process typed
+is not output. On the alternate screen it is the rows that changed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple, cast
+
+from tmuxmcp.errors import NoServer, NotFound, ServerGone
+from tmuxmcp.terminal import shells
+from tmuxmcp.terminal.capture import read
+from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
+from tmuxmcp.terminal.cursor import Cursor, Mark
+from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
+from tmuxmcp.terminal.handle import Handle
+from tmuxmcp.terminal.matching import Matcher
+from tmuxmcp.terminal.panes import Discipline, Look, Terminal, TypedLine
+from tmuxmcp.terminal.place import Place, locate
+from tmuxmcp.terminal.stream import Stream
+
+Outcome = Literal[
+    "matched", "any_output", "stopped", "quiet", "run_completed", "timeout", "pane_gone", "server_gone"
+]
+
+TAIL_LINES: Final = 20
+"""Lines of new output that a result shows, whatever came of the wait."""
+_MATCHED_LINES: Final = 20
+# Rows of history in each look: enough for the lines that a cursor is found by, and for the closing mark
+# of a command to stay in sight.
+_ROWS_BACK: Final = 100
+_NEAR: Final = 400
+_INTERRUPTED_SECONDS: Final = 0.5
+
+
+class Wanted(NamedTuple):
+    """What a wait ends with, besides its time. Without any of it, any output ends it."""
+
+    patterns: Matcher | None = None
+    stop: Matcher | None = None
+    quiet_for: float | None = None
+    run: Handle | None = None
+
+
+class Waited(NamedTuple):
+    """How a wait ended. `cursor` is where to go on: all lines before it were looked at."""
+
+    outcome: Outcome
+    pattern: int | None = None
+    lines: Sequence[str] = ()
+    tail: Sequence[str] = ()
+    before: bool = False
+    """Whether a pattern was on the screen already when the wait began."""
+    alternate: bool = False
+    status: int | None = None
+    cursor: Cursor | None = None
+    note: str = ""
+
+
+class Wait:
+    """One wait on one pane."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        pane_id: str,
+        wanted: Wanted,
+        *,
+        deadline: float,
+        progress: Progress = no_progress,
+    ) -> None:
+        self._terminal = terminal
+        self._clock = terminal.clock
+        self._pane_id = pane_id
+        self._wanted = wanted
+        self._deadline = deadline
+        self._progress = progress
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._partial = ""
+        self._painted: list[str] = []
+        self._before = False
+
+    async def until(self, cursor: Cursor | None = None) -> Waited:
+        """Wait. Raises `NotFound` and `InvalidCursor` at the start, and `MatchBudget` at any time."""
+        begun = self._clock.now()
+        ticker = Ticker(self._clock, self._deadline)
+        mark = Mark(self._pane_id)
+        look = await self._terminal.look(
+            self._pane_id, None if self._wanted.run else _ROWS_BACK, along=mark.commands
+        )
+        here = mark.parse(look.told)[0]
+        if self._wanted.run:
+            self._wanted.run.check(look.state)
+        self._cursor = cursor or here
+        self._printed = self._cursor.printed
+        self._echo = _Echo(self._terminal.memory(self._pane_id).typed, self._cursor.taken)
+        if cursor is None and look.state.alternate:
+            self._painted = await self._rows()
+        self._before = await self._was_there(look, self._cursor)
+        server = look.state.server
+        fresh = cursor is not None
+        try:
+            while True:
+                if fresh and (ended := await self._look_for(look)):
+                    return ended
+                if ended := await self._end_of_run(look, ticker.quiet):
+                    return ended
+                if look.state.dead:
+                    return self._ended("pane_gone", look, status=look.state.dead_status, note=_DEAD)
+                if self._wanted.quiet_for is not None and ticker.quiet >= self._wanted.quiet_for:
+                    return self._ended("quiet", look)
+                if self._clock.now() >= self._deadline:
+                    return self._ended("timeout", look)
+                await self._progress(self._clock.now() - begun)
+                await ticker.rest()
+                last, look = look, await self._terminal.look(self._pane_id, _ROWS_BACK)
+                fresh = (look.state, look.text) != (last.state, last.text)
+                if fresh:
+                    ticker.changed()
+        except (NotFound, NoServer, ServerGone):
+            outcome = await self._terminal.gone(server)
+            return Waited(outcome, tail=self._shown_tail(), before=self._before, cursor=self._cursor)
+
+    def _ended(self, outcome: Outcome, look: Look, **rest: Any) -> Waited:
+        return Waited(
+            outcome,
+            tail=self._shown_tail(),
+            before=self._before,
+            alternate=look.state.alternate,
+            cursor=self._cursor,
+            **rest,
+        )
+
+    def _shown_tail(self) -> Sequence[str]:
+        return [*self._tail, *([self._partial] if self._partial.strip() else [])][-TAIL_LINES:]
+
+    async def _rows(self) -> list[str]:
+        return (await self._terminal.look(self._pane_id)).text.split("\n")
+
+    async def _was_there(self, look: Look, cursor: Cursor) -> bool:
+        """Whether a pattern is on the screen, or in the history just above it, from before the wait."""
+        if self._wanted.patterns is None:
+            return False
+        lines = look.text.rstrip("\n").split("\n")
+        return bool(await self._wanted.patterns.search_lines(lines, limit=1))
+
+    async def _look_for(self, look: Look) -> Waited | None:
+        """Match what is new in the pane, and remember how far it was looked at."""
+        lines = await (self._painted_over() if look.state.alternate else self._printed_since())
+        if self._wanted == _ANYTHING and any(line.text[line.old :].strip() for line in lines):
+            return self._ended("any_output", look)
+        for outcome, matcher in (("stopped", self._wanted.stop), ("matched", self._wanted.patterns)):
+            if matcher is None or not lines:
+                continue
+            hits = await matcher.search_lines([line.text for line in lines])
+            if new := [hit for hit in hits if hit.end > lines[hit.line].old]:
+                matched = list(dict.fromkeys(lines[hit.line].text for hit in new))[:_MATCHED_LINES]
+                return self._ended(cast(Outcome, outcome), look, pattern=new[0].pattern, lines=matched)
+        return None
+
+    async def _painted_over(self) -> list[_Line]:
+        """The rows of the alternate screen that are not as they were."""
+        rows, before = await self._rows(), self._painted
+        self._painted = rows
+        changed = [row for at, row in enumerate(rows) if at >= len(before) or row != before[at]]
+        self._tail.clear()
+        self._tail.extend(row.rstrip() for row in rows if row.strip())
+        self._partial = ""
+        return [_Line(self._echo.without(row), 0) for row in changed if row.strip()]
+
+    async def _printed_since(self) -> list[_Line]:
+        """The lines that were ended since the cursor, and the one that is not; the cursor moves on."""
+        stream, place = await self._read()
+        old = self._printed if place.line < len(stream.lines) and not place.lost else 0
+        end = max(place.line, stream.unfinished)
+        texts = [stream.lines[at] for at in place.rewritten]
+        lines = [_Line(text, 0) for text in texts]
+        for at in range(place.line, end):
+            lines.append(self._line(stream.lines[at], old if at == place.line else 0))
+        self._tail.extend(line.text.rstrip() for line in lines if not shells.is_mark(line.text))
+        self._cursor = Cursor.at(stream, end)
+        # The unfinished line will be looked at again: until it has ended, its echo is not used up.
+        used = self._echo.used()
+        rest = self._line(stream.partial(end), old if end == place.line else 0)
+        self._echo.restore(used)
+        self._printed = old if end == place.line else 0
+        self._partial = rest.text
+        return [line for line in [*lines, rest] if line.text and not shells.is_mark(line.text)]
+
+    def _line(self, text: str, old: int) -> _Line:
+        """A line of which the first `old` characters were there before, without what we typed into it."""
+        return _Line(text[:old] + self._echo.without(text[old:]), old)
+
+    async def _read(self) -> tuple[Stream, Place]:
+        cursor = self._cursor
+        near = cursor.span + _NEAR
+        stream = await read(
+            self._terminal.client,
+            self._pane_id,
+            *(() if cursor.may_drop else (near, cursor.row - cursor.span + near - 1)),
+        )
+        place = locate(cursor, stream, all_read=cursor.may_drop)
+        if place is None:
+            stream = await read(self._terminal.client, self._pane_id)
+            place = locate(cursor, stream, all_read=True)
+        return stream, place or Place(stream.unfinished, certain=False)
+
+    async def _end_of_run(self, look: Look, quiet: float) -> Waited | None:
+        """Whether the command that is waited for has ended."""
+        run = self._wanted.run
+        if run is None:
+            return None
+        if closing := run.marks.closing(look.text):
+            return self._ended("run_completed", look, status=int(closing["status"]))
+        if look.state.dead:
+            return self._ended("run_completed", look, status=look.state.dead_status, note=_DEAD)
+        if quiet >= _INTERRUPTED_SECONDS and await self._at_prompt(look):
+            return self._ended("run_completed", look, note=_INTERRUPTED)
+        return None
+
+    async def _at_prompt(self, look: Look) -> bool:
+        """Whether the shell that ran the command sits at its prompt again, without a closing mark."""
+        run = self._wanted.run
+        name = shells.shell(look.state.program)
+        discipline = Discipline.of(look.state.tty)
+        if run is None or name is None or discipline is None or not mode_of_prompt(name, discipline):
+            return False
+        whole = await self._terminal.look(self._pane_id, None)
+        opening = run.marks.opening(whole.text)
+        if opening is None or run.marks.closing(whole.text):
+            return False
+        process = await foreground(look.state, self._terminal.client.runner)
+        return process is not None and process.pid == int(opening["pid"])
+
+
+_ANYTHING: Final = Wanted()
+_DEAD: Final = "The pane's program has ended; the pane is kept."
+_INTERRUPTED: Final = "The shell is back at its prompt, but the command was interrupted and left no status."
+
+
+class _Line(NamedTuple):
+    """A line to match; only matches that end after its first `old` characters are new."""
+
+    text: str
+    old: int
+
+
+class _Echo:
+    """Takes the echo of what this process typed out of what a pane shows, each typed line once."""
+
+    def __init__(self, typed: Sequence[TypedLine], since: int) -> None:
+        self._typed = typed
+        self._since = since
+        self._used: set[TypedLine] = set()
+
+    def without(self, text: str) -> str:
+        for line in tuple(self._typed):
+            if line.at >= self._since and line not in self._used and line.text in text:
+                self._used.add(line)
+                return text.replace(line.text, "", 1)
+        return text
+
+    def used(self) -> set[TypedLine]:
+        return set(self._used)
+
+    def restore(self, used: set[TypedLine]) -> None:
+        self._used = used
