@@ -1,0 +1,259 @@
+"""A cursor: a place in a pane's output that outlives our process.
+
+The place is the beginning of the line that was unfinished. tmux numbers rows from the oldest one that
+it still holds, so the number alone does not keep: a full history drops its oldest tenth at once, a
+program or a person clears it, a new width wraps every line anew. So a cursor also carries fingerprints
+of the lines before its place; `tmuxmcp.terminal.place` finds them again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from tmuxmcp import limits
+from tmuxmcp.errors import InvalidCursor
+from tmuxmcp.terminal.clock import now_ms
+from tmuxmcp.terminal.stream import Ask, State, Stream
+from tmuxmcp.tmux.command import Command
+
+PRINTS: Final = 96
+"""Lines before the place that are fingerprinted."""
+SPAN: Final = 400
+"""Rows that these lines may take together."""
+
+_VERSION: Final = 1
+_HEAD: Final = struct.Struct(">BBIIQIIIIHHHBHHHQ")
+_CHECK_BYTES: Final = 4
+PRINT_BYTES: Final = 3
+BLANK: Final = 0
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in one program's output in one pane of one tmux server. `row` is that of `Stream`."""
+
+    server_pid: int
+    server_start: int
+    pane: int
+    pane_pid: int
+    row: int
+    history_size: int
+    history_limit: int
+    width: int
+    height: int
+    prints: tuple[int, ...]
+    """Fingerprints of the lines before the place, the nearest one last."""
+    span: int
+    """The rows of those lines."""
+    kept: int
+    """How many of them, from the first, were in the history, where nothing can be written over."""
+    kept_span: int
+    """The rows of those lines that were not."""
+    last_span: int
+    """The rows of the nearest one."""
+    alternate: bool = False
+    wiped: bool = False
+    """Whether lines before the place were cleared at some time: it may happen again."""
+    printed: int = 0
+    """Characters of the unfinished line that had been printed already."""
+    taken: int = field(default_factory=now_ms, compare=False)
+    """When the cursor was taken, in milliseconds of the wall clock."""
+
+    @classmethod
+    def at(cls, stream: Stream, index: int, *, wiped: bool = False, taken: int | None = None) -> Cursor:
+        """The place where line `index` of a stream begins."""
+        row = stream.row_of(index)
+        first = index
+        # What was read may begin in the middle of a line.
+        while (
+            first > (1 if stream.top else 0)
+            and index - first < PRINTS
+            and row - stream.starts[first - 1] <= SPAN
+        ):
+            first -= 1
+        kept = first
+        while kept < index and stream.row_of(kept + 1) <= stream.state.history_size:
+            kept += 1
+        return cls._of(
+            stream.state,
+            row,
+            prints=tuple(fingerprint(line) for line in stream.lines[first:index]),
+            span=row - stream.row_of(first),
+            kept=kept - first,
+            kept_span=row - stream.row_of(kept),
+            last_span=row - stream.row_of(max(first, index - 1)),
+            wiped=wiped,
+            printed=len(stream.partial(index)) if index == stream.unfinished else 0,
+            taken=taken,
+        )
+
+    @classmethod
+    def fresh(cls, row: Mapping[str, str]) -> Cursor:
+        """The place where the output of a new pane's program begins.
+
+        `row` is `tmuxmcp.terminal.stream.STATE`, asked for in the invocation that made the pane: tmux
+        reads nothing of the program's output before that invocation ends.
+        """
+        state = State.parse(dict(row))
+        return cls._of(state, state.row)
+
+    @classmethod
+    def _of(
+        cls,
+        state: State,
+        row: int,
+        *,
+        prints: tuple[int, ...] = (),
+        span: int = 0,
+        kept: int = 0,
+        kept_span: int = 0,
+        last_span: int = 0,
+        wiped: bool = False,
+        printed: int = 0,
+        taken: int | None = None,
+    ) -> Cursor:
+        return cls(
+            server_pid=state.server_pid,
+            server_start=state.server_start,
+            pane=int(state.pane_id[1:]),
+            pane_pid=state.pane_pid,
+            row=row,
+            history_size=state.history_size,
+            history_limit=state.history_limit,
+            width=state.width,
+            height=state.height,
+            prints=prints,
+            span=span,
+            kept=kept,
+            kept_span=kept_span,
+            last_span=last_span,
+            alternate=state.alternate,
+            wiped=wiped,
+            printed=min(printed, 0xFFFF),
+            taken=now_ms() if taken is None else taken,
+        )
+
+    def encode(self) -> str:
+        """Write it as an opaque ASCII text of at most `limits.TOKEN_BYTES` bytes."""
+        head = _HEAD.pack(
+            _VERSION,
+            self.alternate | self.wiped << 1,
+            self.pane,
+            self.server_pid,
+            self.server_start,
+            self.pane_pid,
+            self.row,
+            self.history_size,
+            self.history_limit,
+            self.width,
+            self.height,
+            self.span,
+            self.kept,
+            self.kept_span,
+            self.last_span,
+            self.printed,
+            self.taken,
+        )
+        body = head + b"".join(each.to_bytes(PRINT_BYTES, "big") for each in self.prints)
+        return base64.urlsafe_b64encode(body + _check(body)).rstrip(b"=").decode("ascii")
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        """Read what `encode` wrote. Raises `InvalidCursor` when it is damaged or something else."""
+        if len(text) > limits.TOKEN_BYTES or not text.isascii():
+            _refuse("is not one of ours")
+        try:
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            _refuse("is damaged or not one of ours")
+        body, check = raw[:-_CHECK_BYTES], raw[-_CHECK_BYTES:]
+        if len(body) < _HEAD.size or _check(body) != check:
+            _refuse("is damaged or not one of ours")
+        version, flags, pane, server_pid, server_start, pane_pid, row, *rest = _HEAD.unpack_from(body)
+        if version != _VERSION:
+            _refuse("was made by another version of tmuxmcp")
+        history_size, history_limit, width, height, span, kept, kept_span, last_span, printed, taken = rest
+        prints = body[_HEAD.size :]
+        return cls(
+            server_pid=server_pid,
+            server_start=server_start,
+            pane=pane,
+            pane_pid=pane_pid,
+            row=row,
+            history_size=history_size,
+            history_limit=history_limit,
+            width=width,
+            height=height,
+            prints=tuple(
+                int.from_bytes(prints[at : at + PRINT_BYTES], "big")
+                for at in range(0, len(prints), PRINT_BYTES)
+            ),
+            span=span,
+            kept=kept,
+            kept_span=kept_span,
+            last_span=last_span,
+            alternate=bool(flags & 1),
+            wiped=bool(flags & 2),
+            printed=printed,
+            taken=taken,
+        )
+
+    def check(self, state: State) -> None:
+        """Raise `InvalidCursor` unless the cursor belongs to that stream."""
+        if self.pane != int(state.pane_id[1:]):
+            _refuse(f"belongs to pane %{self.pane}, not to {state.pane_id}")
+        if (self.server_pid, self.server_start) != (state.server_pid, state.server_start):
+            _refuse("belongs to a tmux server that has ended; pane ids start over in a new one")
+        ended = state.dead and state.pane_pid == 0
+        if self.pane_pid != state.pane_pid and not ended:
+            _refuse(f"belongs to a program that pane {state.pane_id} ran before it was respawned")
+
+    @property
+    def may_drop(self) -> bool:
+        """`State.may_drop` when the cursor was taken."""
+        return self.history_size + self.height > self.history_limit - max(1, self.history_limit // 10)
+
+
+class Mark:
+    """Takes a cursor in the invocation that acts, before it acts.
+
+    Put `commands` after ``has-session`` and before the commands that act; `parse` gives the cursor and
+    what those printed.
+    """
+
+    def __init__(self, pane_id: str) -> None:
+        self._ask = Ask(pane_id, rows_back=PRINTS)
+        self._taken = now_ms()
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        return self._ask.commands
+
+    def parse(self, printed: str) -> tuple[Cursor, str]:
+        """Raises `TmuxFailed` when the answer is damaged."""
+        stream, rest = self._ask.parse(printed)
+        return Cursor.at(stream, stream.unfinished, taken=self._taken), rest
+
+
+def fingerprint(line: str) -> int:
+    """A number of 24 bits for a line; trailing blanks do not count, as some versions of tmux pad lines."""
+    text = line.rstrip(" ")
+    return zlib.crc32(text.encode()) & 0xFFFFFF or 1 if text else BLANK
+
+
+def _check(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=_CHECK_BYTES, person=b"tmuxmcp cursor").digest()
+
+
+def _refuse(what: str) -> NoReturn:
+    raise InvalidCursor(
+        f"The cursor {what}, so it does not say from where to read. "
+        "Call capture_since without a cursor to get a new one."
+    )
