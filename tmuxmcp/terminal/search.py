@@ -12,7 +12,7 @@ from tmuxmcp import limits
 from tmuxmcp.errors import NoServer, NotFound
 from tmuxmcp.terminal import matching
 from tmuxmcp.terminal.matching import Matcher
-from tmuxmcp.terminal.stream import _starts as line_starts
+from tmuxmcp.terminal.stream import line_starts
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce

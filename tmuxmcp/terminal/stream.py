@@ -198,7 +198,7 @@ class Ask:
         joined = _rows(pieces[0].partition(f"{self._nonce}>\n")[2])
         cells = _rows(pieces[1])
         first = state.history_size + state.height - len(cells)
-        stream = Stream(state, joined, _starts(joined, cells, first), first + len(cells))
+        stream = Stream(state, joined, line_starts(joined, cells, first), first + len(cells))
         if len(pieces) == 5:
             stream = _underneath(stream, cells, _rows(pieces[2]), _rows(pieces[3]))
         return stream, pieces[-1]
@@ -214,7 +214,7 @@ def _rows(captured: str) -> list[str]:
     return captured.removesuffix("\n").split("\n")
 
 
-def _starts(lines: list[str], rows: list[str], first: int) -> list[int]:
+def line_starts(lines: list[str], rows: list[str], first: int) -> list[int]:
     """Find the rows in which the joined lines begin: each line is the text of its rows in a sequence."""
     starts: list[int] = []
     at = 0
@@ -248,5 +248,5 @@ def _underneath(stream: Stream, rows: list[str], saved: list[str], saved_rows: l
     if lines:
         # The last line of the history may run on into the screen that is not this stream's.
         lines[-1] = "".join(rows[starts[-1] - stream.top : size - stream.top])
-    starts += _starts(saved, saved_rows, size)
+    starts += line_starts(saved, saved_rows, size)
     return Stream(stream.state, lines + saved, starts, size + len(saved_rows))

@@ -16,6 +16,8 @@ from tmuxmcp.tools.parameters import Arguments
 
 _LEAST: Final = 1000
 """Bytes that every outcome has room for, whatever the others take: enough for any error."""
+_SAID: Final = 80
+"""Bytes in which a result says what was cut."""
 
 
 class Operation(Arguments, kw_only=True):
@@ -104,10 +106,13 @@ def _can_be_cut(outcome: Outcome) -> bool:
 def _cut(outcome: Outcome, max_bytes: int) -> None:
     assert isinstance(outcome.result, dict)
     before = outcome.result
-    lines = before["content"].split("\n")
-    room = len(before["content"].encode()) - (_size(outcome) - max_bytes)
-    while _size(outcome) > max_bytes and room > 0:
-        kept = keep_tail(lines, len(lines), room)
+    content = before["content"]
+    lines = content.split("\n")
+    # JSON takes more bytes for some characters than the content has.
+    growth = len(msgspec.json.encode(content)) / max(1, len(content.encode()))
+    room = int(len(content.encode()) - (_size(outcome) - max_bytes + _SAID) / growth)
+    while _size(outcome) > max_bytes:
+        kept = keep_tail(lines, len(lines), max(0, room))
         outcome.result = {
             **before,
             "content": "\n".join(kept.lines),
@@ -116,7 +121,9 @@ def _cut(outcome: Outcome, max_bytes: int) -> None:
             "dropped_lines": before.get("dropped_lines", 0) + kept.dropped_lines,
             "dropped_bytes": before.get("dropped_bytes", 0) + kept.dropped_bytes,
         }
-        room -= max(1, _size(outcome) - max_bytes)
+        if room <= 0:
+            break
+        room -= room // 16 + 1
 
 
 def _size(outcome: Outcome) -> int:
