@@ -181,6 +181,16 @@ async def test_find_pane_by_position_observes(server: Server) -> None:
     await observes(server, "find_pane_by_position", {"window_id": "@0", "corner": "bottom-right"})
 
 
+async def test_wait_for_text_observes(server: Server) -> None:
+    brief: dict[str, Any] = {"pane_id": "%0", "timeout": 0.2}
+    await observes(
+        server,
+        "wait_for_text",
+        *(brief, {**brief, "patterns": [RUNS, "-x;"]}, {**brief, "patterns": ["t.*t"], "regex": True}),
+        *({**brief, "quiet_for": 0.1}, {**brief, "cursor": RUNS}, {**brief, "run": RUNS}),
+    )
+
+
 async def test_get_tmux_variables_observes(server: Server) -> None:
     names = ["pane_title", "window_layout", "session_path"]
     await observes(
