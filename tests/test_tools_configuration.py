@@ -201,3 +201,13 @@ async def test_the_environment_is_exact(bench: Bench) -> None:
     assert own["OWN"] == {"name": "OWN", "value": "1"}
     assert own["U"] == {"name": "U", "removed": True}
     assert "EMPTY" not in own
+
+
+async def test_an_environment_that_does_not_fit_is_read_by_name(bench: Bench) -> None:
+    for number in range(6):
+        bench.tmux("set-environment", "-t", "=a:", f"BIG{number}", "x" * 12_000)
+    got = await bench.tools("show_environment", session="a")
+    assert got["left_out"] == ["BIG3", "BIG4", "BIG5", *got["left_out"][3:]]
+    rest = await bench.tools("show_environment", session="a", names=got["left_out"])
+    assert "left_out" not in rest
+    assert [row["name"] for row in rest["variables"]] == got["left_out"]

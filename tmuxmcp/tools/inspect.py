@@ -17,7 +17,7 @@ from tmuxmcp.terminal.targets import session_target
 from tmuxmcp.tmux.command import command, target
 from tmuxmcp.tmux.records import Template
 from tmuxmcp.tools import Call, batch
-from tmuxmcp.tools.listing import Limit, Offset, listed, listing, page
+from tmuxmcp.tools.listing import Limit, Offset, fits, listed, listing, page
 from tmuxmcp.tools.parameters import (
     Arguments,
     InSession,
@@ -327,20 +327,24 @@ class ShowEnvironment(Arguments, kw_only=True):
 class Environment(Result, kw_only=True):
     variables: list[environment.Variable]
     missing: list[str] = []
+    """Of the `names`: those that there are not."""
+    left_out: list[str] = []
+    """Variables that did not fit into the result; `names` reads them."""
 
 
 async def show_environment(call: Call, args: ShowEnvironment) -> Environment:
     """Read what new panes get: the global environment, or what a session itself sets and removes."""
     place = await target_of(call, session=args.session)
     found = await environment.environment(call.terminal.client, None if place is None else place.id)
-    if args.names is UNSET:
-        return Environment(variables=found)
-    there = {variable.name: variable for variable in found}
-    names = list(dict.fromkeys(args.names))
-    return Environment(
-        variables=[there[name] for name in names if name in there],
-        missing=[name for name in names if name not in there],
-    )
+    missing: list[str] = []
+    if args.names is not UNSET:
+        there = {variable.name: variable for variable in found}
+        names = list(dict.fromkeys(args.names))
+        found = [there[name] for name in names if name in there]
+        missing = [name for name in names if name not in there]
+    fitting = fits(found)
+    left_out = [variable.name for variable in found[fitting:]]
+    return Environment(variables=found[:fitting], missing=missing, left_out=left_out)
 
 
 # Several at once

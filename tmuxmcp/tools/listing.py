@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Annotated
 
 import msgspec
@@ -46,13 +47,13 @@ def page(
     kind: rows.Kind[rows.Row], answers: Sequence[Mapping[str, str]], offset: int, limit: int
 ) -> tuple[list[rows.Row], int | UnsetType]:
     """The rows from `offset` on, as many as fit into a result, and where the next page begins."""
-    kept: list[rows.Row] = []
-    size = 0
-    for answer in answers[offset : offset + limit]:
-        row = kind.read(answer)
-        size += len(msgspec.json.encode(row))
-        if size > limits.CONTENT_BYTES and kept:
-            break
-        kept.append(row)
+    found = [kind.read(answer) for answer in answers[offset : offset + limit]]
+    kept = found[: fits(found)]
     end = offset + len(kept)
     return kept, end if end < len(answers) else UNSET
+
+
+def fits(items: Sequence[msgspec.Struct]) -> int:
+    """How many of the items fit into a result: at least the first one, however large it is."""
+    sizes = accumulate(len(msgspec.json.encode(item)) for item in items)
+    return max(sum(size <= limits.CONTENT_BYTES for size in sizes), min(1, len(items)))
