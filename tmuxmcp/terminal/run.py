@@ -9,7 +9,9 @@ status.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable
+from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 import anyio
@@ -253,7 +255,7 @@ class _Watch:
                 if self._marks.closing(whole.text):
                     return (await self._closed(whole, typed))._replace(cursor=cursor)
                 text, reason = await self._output(whole, typed)
-                interrupted = text.rpartition("\n")[0], reason
+                interrupted = _before_prompt(text, self._before.text), reason
                 name = shells.shell(look.state.program)
                 await ask(self._marks, shells.dialect(name) if name else self._dialect)
                 ticker.changed()
@@ -363,6 +365,18 @@ def _alike(line: str, prompt: str) -> bool:
     line = line.rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
     common = len(os.path.commonprefix([line, prompt]))
     return common > 0 and 2 * common >= min(len(line), len(prompt))
+
+
+def _before_prompt(text: str, prompted: str) -> str:
+    """`text` without the prompt at its end, which may have several lines: those that end `prompted` too."""
+    lines, prompt = text.split("\n"), prompted.rstrip("\n ").split("\n")
+    lines.pop()
+    prompt.pop()
+    while lines and prompt and SequenceMatcher(None, lines[-1], prompt[-1]).ratio() > 0.5:
+        lines.pop()
+        prompt.pop()
+    # zsh marks output without a final line break, and fills the row.
+    return re.sub(r"[%#] {9,}$", "", "\n".join(lines))
 
 
 def _alive(pid: int) -> bool:
