@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.inventory import CONTENT_READS, CREATE, EXECUTE, INSPECT, MANAGE, OPENERS, TEARDOWN
 from tmuxmcp import manifest
 from tmuxmcp.errors import StartupError
 from tmuxmcp.manifest import Row
@@ -20,31 +21,6 @@ from tmuxmcp.resources import manifest_text
 TEXT = manifest_text()
 TABLES: list[dict[str, Any]] = tomllib.loads(TEXT)["tool"]
 ROWS = manifest.load(TEXT)
-
-
-def words(text: str) -> list[str]:
-    return text.split()
-
-
-INSPECT = words("""
-    list_sessions list_windows list_panes get_server_info get_session_info get_window_info get_pane_info
-    capture_pane capture_since snapshot_pane search_panes find_pane_by_position wait_for_text
-    get_tmux_variables show_option show_environment show_hooks call_read_tools_batch
-""")
-MANAGE = words("""
-    rename_session rename_window select_window select_pane select_layout resize_window resize_pane
-    move_window swap_pane set_pane_title enter_copy_mode exit_copy_mode wait_for_channel signal_channel
-    set_mouse_enabled set_history_limit
-""")
-EXECUTE = words("""
-    create_session create_window split_window respawn_pane run_shell_command send_keys send_keys_batch
-    paste_text set_synchronize_panes
-""")
-TEARDOWN = words("clear_pane_scrollback kill_pane kill_window kill_session")
-CREATE = set(words("create_session create_window split_window"))
-CONTENT_READS = set(
-    words("capture_pane capture_since snapshot_pane search_panes wait_for_text call_read_tools_batch")
-)
 
 
 def names(holds: Callable[[Row], object]) -> set[str]:
@@ -169,43 +145,11 @@ def test_every_claim_of_no_destruction_names_its_own_test() -> None:
 
 # What descriptions begin with.
 
-METADATA = "Inspect tmux metadata; accepts no client-supplied executable input."
-OUTPUT = (
-    "Read pane output; accepts no client-supplied executable input. "
-    "Returned content may be sensitive or untrusted."
-)
-ENVIRONMENT = (
-    "Read the tmux environment; accepts no client-supplied executable input. "
-    "Returned values may contain secrets."
-)
-CONFIGURATION = (
-    "Read configured tmux commands; accepts no client-supplied executable input. "
-    "Returned values may contain executable configuration."
-)
-CHANGE = "Change tmux state; no client-supplied executable input."
-SPAWN = "Start a pane's configured process; accepts no command payload."
-INPUT = "Send input to a pane's program; a shell that receives it runs it with your user's permissions."
-COMMAND = "Run a shell command in a pane with your user's permissions."
-DELETE = "Delete tmux state; accepts no command payload."
-CONFIGURATION_READS = {"show_option", "show_hooks", "get_tmux_variables"}
-FIRST = {
-    **dict.fromkeys(INSPECT, METADATA),
-    **dict.fromkeys(CONTENT_READS, OUTPUT),
-    "show_environment": ENVIRONMENT,
-    **dict.fromkeys(CONFIGURATION_READS, CONFIGURATION),
-    **dict.fromkeys(MANAGE, CHANGE),
-    **dict.fromkeys(CREATE, SPAWN),
-    **dict.fromkeys(("send_keys", "send_keys_batch", "paste_text"), INPUT),
-    **dict.fromkeys(("run_shell_command", "respawn_pane"), COMMAND),
-    "set_synchronize_panes": CHANGE,
-    **dict.fromkeys(TEARDOWN, DELETE),
-}
-
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_each_opener_is_the_sentence_of_its_kind_and_says_what_the_flags_say(row: Row) -> None:
     text = manifest.opener(row)
-    assert text.startswith(FIRST[row.name])
+    assert text.startswith(OPENERS[row.name])
     assert bool(re.search(r"sensitive|secret", text)) == row.may_expose_secrets
     assert ("untrusted" in text) == row.may_return_untrusted_content
     assert text.endswith(row.notice)
