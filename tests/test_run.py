@@ -154,7 +154,7 @@ async def test_prompts_of_several_lines_that_change(socket_path: Path, shell: st
                 ending = await p.run("cd /usr; echo started; /bin/sleep 60")
             assert ending.outcome == "completed"
             assert ending.status == 130
-            assert re.fullmatch(r"started\n(\^C)?", ending.text)
+            assert re.fullmatch(r"started\n(\^C\n?)?", ending.text)
 
 
 async def interrupt(p: Pane, program: str) -> None:

@@ -362,21 +362,25 @@ class _Watch:
 
 def _alike(line: str, prompt: str) -> bool:
     """Whether a line begins as the prompt did; the rest may tell a status, a directory or the time."""
-    line = line.rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
+    line = _FILL.split(line)[-1].rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
     common = len(os.path.commonprefix([line, prompt]))
     return common > 0 and 2 * common >= min(len(line), len(prompt))
 
 
+# zsh marks output without a final line break with % or #, and fills the row with blanks, which can make
+# its prompt the continuation of that line.
+_FILL = re.compile(r"[%#] {9,}")
+
+
 def _before_prompt(text: str, prompted: str) -> str:
     """`text` without the prompt at its end, which may have several lines: those that end `prompted` too."""
-    lines, prompt = text.split("\n"), prompted.rstrip("\n ").split("\n")
+    lines, prompt = _FILL.sub("\n", text).split("\n"), prompted.rstrip("\n ").split("\n")
     lines.pop()
     prompt.pop()
     while lines and prompt and SequenceMatcher(None, lines[-1], prompt[-1]).ratio() > 0.5:
         lines.pop()
         prompt.pop()
-    # zsh marks output without a final line break, and fills the row.
-    return re.sub(r"[%#] {9,}$", "", "\n".join(lines))
+    return "\n".join(lines)
 
 
 def _alive(pid: int) -> bool:
