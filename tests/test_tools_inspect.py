@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from tests.bench import Bench, Counting
 from tests.calls import Tools
-from tmuxmcp.errors import InvalidArgument, NoServer, NotFound
+from tmuxmcp.errors import InvalidArgument, NoServer, NotFound, ServerGone
+from tmuxmcp.tmux.runner import Output
 
 
 @pytest.fixture
@@ -203,6 +205,25 @@ async def test_without_a_server(nobody: Tools) -> None:
     assert info["attach_command"].endswith(" attach")
     assert re.match(r"\d+\.\d+", info["tmux_version"])
     assert "pid" not in info
+
+
+class Exiting:
+    """A tmux whose server is just exiting."""
+
+    async def run(self, argv: Sequence[str], **how: Any) -> Output:
+        if argv[-1] == "-V":
+            return Output(0, b"tmux 3.5a", "")
+        return Output(1, b"", "server exited unexpectedly")
+
+
+async def test_a_server_on_its_way_out_has_no_sessions() -> None:
+    tools = Bench.faked(Exiting()).tools
+    assert await tools("list_sessions") == {"sessions": []}
+    assert await tools("list_panes") == {"panes": []}
+    assert (await tools("search_panes", pattern="x"))["panes_searched"] == 0
+    assert not (await tools("get_server_info"))["running"]
+    with pytest.raises(ServerGone):
+        await tools("get_pane_info", pane_id="%0")
 
 
 async def test_without_a_session(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from tmuxmcp import limits
-from tmuxmcp.errors import NoServer, NotFound
+from tmuxmcp.errors import NoServer, NotFound, ServerGone
 from tmuxmcp.terminal import matching
 from tmuxmcp.terminal.matching import Matcher
 from tmuxmcp.terminal.stream import line_starts
@@ -106,7 +106,7 @@ async def search(
 async def _list(client: Client, panes: Command, aim: Command | None) -> list[dict[str, str]]:
     try:
         rows = await client.rows(*([] if aim is None else [aim]), listing=panes, template=_EXTENT)
-    except (NoServer, NotFound):
+    except (NoServer, ServerGone, NotFound):
         if aim is not None:
             raise
         return []

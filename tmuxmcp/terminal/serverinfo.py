@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tmuxmcp.errors import NoServer
+from tmuxmcp.errors import NoServer, ServerGone
 from tmuxmcp.terminal.rows import iso_time
 from tmuxmcp.tmux.client import Client, Provenance, Server
 from tmuxmcp.tmux.command import command
@@ -51,7 +51,7 @@ async def describe(client: Client, program: str, ambient: Ambient) -> ServerInfo
     )
     try:
         (row,) = await client.rows(listing=command("display-message"), template=_SERVER)
-    except NoServer:
+    except (NoServer, ServerGone):
         info.tmux_version = str(await client.version())
         return info
     server = Server(int(row["pid"]), int(row["start_time"]))

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tmuxmcp import limits
-from tmuxmcp.errors import NoServer, NotFound
+from tmuxmcp.errors import NoServer, NotFound, ServerGone
 from tmuxmcp.terminal import rows
 from tmuxmcp.tmux.command import Command, command, target
 from tmuxmcp.tmux.records import Template
@@ -37,7 +37,8 @@ async def listed(
     aim = [] if place is None else [command("has-session", "-t", target(place.id))]
     try:
         return await client.rows(*aim, listing=asked, template=template)
-    except (NoServer, NotFound):
+    except (NoServer, ServerGone, NotFound):
+        # A server that has lost its last session can still be on its way out.
         if place is not None:
             raise
         return []
