@@ -208,12 +208,16 @@ async def test_without_a_server(nobody: Tools) -> None:
 
 
 class Exiting:
-    """A tmux whose server is just exiting."""
+    """A tmux whose server is just exiting whenever it is asked for something, and gone when asked again."""
+
+    def __init__(self) -> None:
+        self.gone = False
 
     async def run(self, argv: Sequence[str], **how: Any) -> Output:
         if argv[-1] == "-V":
             return Output(0, b"tmux 3.5a", "")
-        return Output(1, b"", "server exited unexpectedly")
+        self.gone = not self.gone
+        return Output(1, b"", "server exited unexpectedly" if self.gone else "no server running on /nowhere")
 
 
 async def test_a_server_on_its_way_out_has_no_sessions() -> None:
