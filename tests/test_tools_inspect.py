@@ -227,7 +227,7 @@ async def test_a_server_on_its_way_out_has_no_sessions() -> None:
     assert (await tools("search_panes", pattern="x"))["panes_searched"] == 0
     assert not (await tools("get_server_info"))["running"]
     with pytest.raises(ServerGone):
-        await tools("get_pane_info", pane_id="%0")
+        await Bench.faked(Exiting()).tools("get_pane_info", pane_id="%0")
 
 
 async def test_without_a_session(bench: Bench) -> None:
