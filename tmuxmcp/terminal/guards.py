@@ -65,16 +65,19 @@ async def caller_pane(client: Client, environ: Mapping[str, str]) -> str | None:
     return rows[0]["pane_id"] if rows else None
 
 
+def parent_of(pid: int) -> int | None:
+    """The parent of a process, or None where /proc does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def _parents() -> tuple[tuple[int, int], ...]:
-    """From this process to the first one; as far as /proc tells."""
     chain = []
     pid = os.getpid()
-    while pid > 1:
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as stat:
-                parent = int(stat.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            break
+    while pid > 1 and (parent := parent_of(pid)) is not None:
         chain.append((pid, parent))
         pid = parent
     return tuple(chain)
