@@ -45,7 +45,7 @@ def record(settings: Settings, socket: Socket, surface: Surface, found: Found) -
             "tool_count": len(surface.tools),
             "off": surface.off,
             "command_capable": surface.command_capable,
-            "host_command_tools": 0,
+            "host_command_tools": sum(tool.row.reach == "host-command" for tool in surface.tools.values()),
             "warnings": list(_warnings(settings, found)),
         }
     )
