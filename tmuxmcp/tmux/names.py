@@ -144,9 +144,9 @@ def _is_sendable(modifiers: str, base: str) -> bool:
 def _not_a_key(value: str, reason: str) -> InvalidArgument:
     hint = _HINTS.get(value.casefold())
     near = f" Did you mean {hint}?" if hint else ""
-    shown = f"{value!r} " if value.isprintable() and len(value) <= 32 else ""
+    # The value itself is not told: it may be a password in the wrong field.
     return InvalidArgument(
-        f"The key {shown}cannot be sent: {reason}.{near} Keys are single characters and names such as Enter, "
+        f"The key cannot be sent: {reason}.{near} Keys are single characters and names such as Enter, "
         "Escape, Tab, BTab, Space, BSpace, Up, PageDown, F5, C-c, M-x; words to type go into `text`.",
         reason=reason,
     )

@@ -193,7 +193,7 @@ async def send_keys(call: Call, args: SendKeys) -> Sent:
 def _stroke(given: SendKeys) -> Stroke:
     """What one operation types. Raises `InvalidArgument` and `TooLarge`."""
     text = given.text or ""
-    keys = [check_key(key) for key in given.keys or ()]
+    keys = [_key(number, key) for number, key in enumerate(given.keys or ())]
     if not (text or keys or given.enter):
         raise InvalidArgument("There is nothing to send. Give at least one of text, keys and enter=true.")
     if (size := len(text.encode())) > limits.SEND_KEYS_TEXT_BYTES:
@@ -202,6 +202,13 @@ def _stroke(given: SendKeys) -> Stroke:
             limit=limits.SEND_KEYS_TEXT_BYTES,
         )
     return Stroke(text, [*keys, "Enter"] if given.enter else keys)
+
+
+def _key(number: int, key: str) -> str:
+    try:
+        return check_key(key)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"`keys[{number}]`: {error.message}", field=f"keys[{number}]") from None
 
 
 class Operation(SendKeys, kw_only=True):
