@@ -13,11 +13,11 @@ import anyio
 from tests.conftest import TMUX
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
 from tmuxmcp.terminal.panes import Terminal
-from tmuxmcp.terminal.run import Ending, Runner
+from tmuxmcp.terminal.run import Runner
+from tmuxmcp.terminal.watch import Ending
 from tmuxmcp.tmux.client import MINIMAL_CONFIG, Client
 from tmuxmcp.tmux.runner import ProcessRunner
 from tmuxmcp.tmux.socket import resolve
-
 
 
 class Pane:
@@ -32,7 +32,9 @@ class Pane:
     async def run(self, command: str, timeout: float = 20, *, in_history: bool = False) -> Ending:
         """Run a command in the pane."""
         deadline = anyio.current_time() + timeout
-        return await Runner(self.terminal, self.keyboard, self.id).run(command, deadline=deadline, in_history=in_history)
+        return await Runner(self.terminal, self.keyboard, self.id).run(
+            command, deadline=deadline, in_history=in_history
+        )
 
     async def type(self, text: str = "", *keys: str) -> None:
         """Type into the pane as somebody else would."""
@@ -41,14 +43,18 @@ class Pane:
     def tmux(self, *args: str) -> str:
         """Run a tmux command directly."""
         argv = [self.client.binary, "-u", "-N", "-S", self.client.socket.path, *args]
-        return subprocess.run(argv, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+        return subprocess.run(
+            argv, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+        ).stdout
 
     async def program(self, *names: str) -> None:
         """Wait until one of these programs has the pane's terminal."""
         name = ""
         try:
             with anyio.fail_after(20):
-                while (name := self.tmux("display-message", "-p", "#{pane_current_command}").strip()) not in names:
+                while (
+                    name := self.tmux("display-message", "-p", "#{pane_current_command}").strip()
+                ) not in names:
                     await anyio.sleep(0.01)
         except TimeoutError:
             raise AssertionError(f"{name} has the terminal, none of {names}") from None
@@ -70,7 +76,9 @@ class Pane:
 
 
 @asynccontextmanager
-async def pane(socket_path: Path, shell: str, *, rc: str = "", options: str = "", size: str = "200x50") -> AsyncIterator[Pane]:
+async def pane(
+    socket_path: Path, shell: str, *, rc: str = "", options: str = "", size: str = "200x50"
+) -> AsyncIterator[Pane]:
     """A pane that runs `shell` with an empty home directory, `rc` as its start-up file.
 
     `options` are lines for the tmux configuration.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from tests.panes import Pane, pane
 from tmuxmcp.errors import NotFound, PaneBusy, PaneDead, PaneInMode, PaneSynchronized
-from tmuxmcp.terminal.run import Ending
+from tmuxmcp.terminal.keyboard import Stroke, Typed
+from tmuxmcp.terminal.run import Runner
+from tmuxmcp.terminal.watch import Ending
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +83,11 @@ async def test_a_syntax_error_is_a_status(socket_path: Path, shell: str) -> None
 
 async def test_long_commands_and_long_output(socket_path: Path, shell: str) -> None:
     async with pane(socket_path, shell) as p:
-        assert told(await p.run(f"echo '{'z' * 200_000}' | wc -c | tr -d ' '")) == ("completed", 0, "200001\n")
+        assert told(await p.run(f"echo '{'z' * 200_000}' | wc -c | tr -d ' '")) == (
+            "completed",
+            0,
+            "200001\n",
+        )
         lines = "".join(f"line {n}\n" for n in range(5000))
         assert told(await p.run(f"echo '{lines}' | wc -l | tr -d ' '")) == ("completed", 0, "5001\n")
         assert told(await p.run("head -c 20000 /dev/zero | tr '\\0' x")) == ("completed", 0, "x" * 20_000)
@@ -143,7 +149,7 @@ async def test_an_interrupted_command_has_a_status(socket_path: Path, shell: str
     [
         ("bash", "PS1='\\n[\\t] \\w\\n$ '\n"),
         ("zsh", "PROMPT=$'\\n%~ %*\\n❯ '; RPROMPT='%*'; setopt transient_rprompt\n"),
-        ("fish", "function fish_prompt; echo; prompt_pwd; echo -n \"[$status] > \"; end\n"),
+        ("fish", 'function fish_prompt; echo; prompt_pwd; echo -n "[$status] > "; end\n'),
     ],
 )
 async def test_prompts_of_several_lines_that_change(socket_path: Path, shell: str, rc: str) -> None:
@@ -224,7 +230,11 @@ async def test_after_a_timeout_the_command_goes_on(socket_path: Path) -> None:
 async def test_other_programs_are_refused(socket_path: Path, shell: str) -> None:
     async with pane(socket_path, shell) as p:
         await p.run("true")
-        for command, program in (("/bin/sleep 60", "sleep"), ("less /etc/passwd", "less"), ("sh -c 'sleep 60; true'", "sh")):
+        for command, program in (
+            ("/bin/sleep 60", "sleep"),
+            ("less /etc/passwd", "less"),
+            ("sh -c 'sleep 60; true'", "sh"),
+        ):
             await p.type(command, "Enter")
             await p.program(program)
             with pytest.raises(PaneBusy) as refusal:
@@ -253,8 +263,8 @@ async def test_panes_that_take_no_input_are_refused(socket_path: Path) -> None:
             await anyio.sleep(0.01)
         with pytest.raises(PaneDead, match="status 4"):
             await p.run("true")
+        p.id = "%99"
         with pytest.raises(NotFound):
-            p.id = "%99"
             await p.run("true")
 
 
@@ -303,7 +313,11 @@ async def test_output_that_looks_like_marks_changes_nothing(socket_path: Path) -
         old = re.findall(r"^[0-9a-f]{16} .*$", p.tmux("capture-pane", "-p"), re.MULTILINE)
         assert len(old) == 2
         fake = "\\n".join(old)
-        assert told(await p.run(f"printf '{fake}\\n'; sh -c 'exit 9'")) == ("completed", 9, "\n".join([*old, ""]))
+        assert told(await p.run(f"printf '{fake}\\n'; sh -c 'exit 9'")) == (
+            "completed",
+            9,
+            "\n".join([*old, ""]),
+        )
 
 
 async def test_the_command_is_in_no_process_list(socket_path: Path, shell: str) -> None:
@@ -338,6 +352,26 @@ async def test_a_carried_shell_that_sees_neither_tmux_nor_our_socket(socket_path
         assert ending.outcome == "shell_exited"
 
 
-def test_no_other_process_is_needed() -> None:
-    """The lines that are typed use only what POSIX shells have, fish's reader excepted."""
-    assert subprocess.run(["sh", "-c", "command -v stty"], stdout=subprocess.DEVNULL, check=False).returncode == 0
+@pytest.mark.parametrize("kill", [False, True])
+async def test_a_command_that_never_comes_leaves_no_reader(socket_path: Path, shell: str, kill: bool) -> None:
+    """Cancelled, or killed, between the line that reads the command and the command."""
+    async with pane(socket_path, shell) as p:
+        await p.run("true")
+        real, release = p.keyboard.type, Runner._release
+
+        async def type(pane_id: str, stroke: Stroke, **rest: Any) -> Typed:
+            if stroke.text.startswith("#"):
+                await anyio.sleep_forever()
+            return await real(pane_id, stroke, **rest)
+
+        async def killed(self: Runner) -> None:
+            return None
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(p.keyboard, "type", type)
+            patched.setattr(Runner, "_release", killed if kill else release)
+            with anyio.move_on_after(1):
+                await p.run("echo never\necho run")
+        assert told(await p.run("echo 'next\none'")) == ("completed", 0, "next\none\n")
+        assert "never" not in p.tmux("capture-pane", "-p")
+        assert told(await p.run("stty -a | tr ' ' '\\n' | grep -c '^echo;*$'")) == ("completed", 0, "1\n")

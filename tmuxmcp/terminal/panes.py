@@ -13,6 +13,7 @@ import anyio
 
 from tmuxmcp.errors import NoServer, PaneDead, PaneInMode, PaneInputOff, ServerGone
 from tmuxmcp.terminal.buffers import Buffers
+from tmuxmcp.terminal.channels import Channels
 from tmuxmcp.terminal.clock import Clock, SystemClock, now_ms
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, Command, command, target
@@ -182,6 +183,7 @@ class Terminal:
         self.client = client
         self.clock = clock or SystemClock()
         self.buffers = Buffers(client)
+        self.channels = Channels(client)
         self._memories: dict[str, Memory] = {}
 
     def memory(self, pane_id: str) -> Memory:
@@ -212,9 +214,7 @@ class Terminal:
         memory.created, memory.prompted = True, False
         memory.typed.clear()
 
-    async def look(
-        self, pane_id: str, rows_back: int | None = 0, *, along: Sequence[Command] = ()
-    ) -> Look:
+    async def look(self, pane_id: str, rows_back: int | None = 0, *, along: Sequence[Command] = ()) -> Look:
         """Look at the screen and `rows_back` rows of history (None: all of it), in one process.
 
         The commands `along` run before the look. Raises `NotFound` when the pane does not exist.
@@ -229,5 +229,6 @@ class Terminal:
                 "-" if rows_back is None else Arg("-S", str(-rows_back)),
             ),
         )
-        told, _, text = printed.partition(f"{nonce}>\n")
+        told, _, rest = printed.partition(f"{nonce}<")
+        text = rest.partition(f"{nonce}>\n")[2]
         return Look(State.parse(STATE.parse(printed, nonce)[0]), text, told)

@@ -1,62 +1,27 @@
 """run_shell_command: one command in a pane's current shell, with its exact output and status.
 
-`tmuxmcp.terminal.shells` says what is typed. Here is when: the pane is looked at until its shell is
-at its prompt, the line is typed, and the pane is looked at until the closing mark is there. A
-command that is interrupted leaves no closing mark; then the prompt that came back is asked for the
-status.
+`tmuxmcp.terminal.shells` says what is typed, `tmuxmcp.terminal.watch` how the end is seen. Here is
+when: the pane is looked at until its shell is at its prompt, then the line is typed, once.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Awaitable, Callable
-from difflib import SequenceMatcher
-from typing import Literal, NamedTuple
+from contextlib import suppress
 
 import anyio
+from anyio import CancelScope
 
-from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ServerGone
+from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ServerGone, ToolError
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
-from tmuxmcp.terminal.cursor import Cursor, Mark
-from tmuxmcp.terminal.foreground import Readiness, foreground, mode_of_prompt, readiness
+from tmuxmcp.terminal.foreground import Readiness, readiness
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
-from tmuxmcp.terminal.panes import Discipline, Look, State, Terminal
+from tmuxmcp.terminal.panes import Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
+from tmuxmcp.terminal.watch import Ending, Reading, Watch
 
-Outcome = Literal["completed", "timed_out", "shell_exited", "pane_gone", "server_gone", "not_started"]
-Reason = Literal["cleared", "trimmed"]
-
-
-class Ending(NamedTuple):
-    """How far a command came. `text` is its output, each line ended as the command ended it."""
-
-    outcome: Outcome
-    status: int | None = None
-    text: str = ""
-    reason: Reason | None = None
-    """Why the beginning of the output is missing: wiped off the screen, or dropped from a full history."""
-    marks: Marks | None = None
-    state: State | None = None
-    running: bool = False
-    note: str = ""
-    cursor: Cursor | None = None
-    """The place in the pane's output that `text` goes up to."""
-
-
-Ask = Callable[[Marks, Dialect], Awaitable[None]]
-
-# Rows of history that a look takes along with the screen, so that what a background job prints after
-# the closing mark does not move it out of sight between two looks.
-_ROWS_BACK = 100
-# How long the screen must have been still before a prompt is believed to be back, with and without
-# the terminal's mode as a witness; and before a line is believed not to have been accepted.
-_STILL_SECONDS = 0.15
-_STILL_BLIND_SECONDS = 1.0
-_IGNORED_SECONDS = 1.0
 _LEAVING_SECONDS = 0.2
-_GLANCE_SECONDS = 0.002
+_STUCK_SECONDS = 1.0
 
 
 class Runner:
@@ -79,7 +44,7 @@ class Runner:
         with anyio.move_on_after(deadline - self._terminal.clock.now()) as turn:
             await self._memory.run.acquire()
         if turn.cancelled_caught:
-            return Ending("not_started", note="Other commands of this server had the pane for the whole time.")
+            return Ending("not_started", note="Other commands had the pane for the whole time.")
         try:
             return await self._run(command, deadline, in_history, progress)
         finally:
@@ -95,7 +60,7 @@ class Runner:
                 return Ending("not_started", note=f"{before.state.program} did not answer as a shell does.")
             marks = Marks.new()
             script = shells.script(command, dialect, marks, in_history=in_history)
-            watch = _Watch(self._terminal, before, marks, dialect, deadline, progress)
+            watch = Watch(self._terminal, before, marks, dialect, deadline, progress)
             return await self._attempt(script, watch, deadline)
         except (NotFound, NoServer, ServerGone):
             return await self._gone(before.state)
@@ -115,8 +80,9 @@ class Runner:
             look.state.check_accepts_input()
             if look.state.synchronized:
                 raise PaneSynchronized(
-                    f"Pane {self._pane_id} is synchronised with the other panes of {look.state.window_id}: each would "
-                    "run the command, so nothing was typed. Turn it off with set_synchronize_panes, or use send_keys.",
+                    f"Pane {self._pane_id} is synchronised with the other panes of {look.state.window_id}: "
+                    "each would run the command, so nothing was typed. Turn it off with "
+                    "set_synchronize_panes, or use send_keys.",
                     pane_id=self._pane_id,
                     window_id=look.state.window_id,
                 )
@@ -132,23 +98,49 @@ class Runner:
             if look != seen:
                 seen = look
                 ticker.changed()
+            elif ticker.quiet > _STUCK_SECONDS and shells.is_reading(look.last_line):
+                # A process of ours was killed between its line and the command.
+                await self._release()
             await ticker.rest()
 
-    async def _attempt(self, script: Script, watch: _Watch, deadline: float) -> Ending:
+    async def _attempt(self, script: Script, watch: Watch, deadline: float) -> Ending:
         for attempt in range(2):
             async with self._memory.typing:
                 typed = await self._type_line(script.line)
-                if script.payload and await watch.until_ready():
-                    self._terminal.remember(self._pane_id, *script.shown)
-                    await self._keyboard.type(self._pane_id, Stroke(text=script.payload))
-            ending = await watch.until_closed(typed, self._ask, ignored_ends=attempt == 0)
-            if ending is not None:
-                return ending
+                reading = await self._send(script, watch) if script.payload else Reading.READY
+            if reading is Reading.LATE:
+                return Ending("not_started", note="The shell was not ready to read the command in time.")
+            if reading is Reading.READY:
+                ending = await watch.until_closed(typed, self._ask, ignored_ends=attempt == 0)
+                if ending is not None:
+                    return ending
             # The line went into an unfinished one (an open quote, say). Interrupted, it ran nothing.
             await self._keyboard.type(self._pane_id, Stroke(keys=("C-c",)))
             if await self._until_prompt(deadline) is None:
                 break
         return Ending("not_started", note="The shell did not take the line that was typed.")
+
+    async def _send(self, script: Script, watch: Watch) -> Reading:
+        """Send the command to the reader. Without it, the reader is told to go, whatever happens to us."""
+        sent = False
+        try:
+            reading = await watch.until_ready()
+            if reading is Reading.READY:
+                self._terminal.remember(self._pane_id, *script.shown)
+                await self._keyboard.type(self._pane_id, Stroke(text=script.payload))
+                sent = True
+            return reading
+        finally:
+            if not sent:
+                with CancelScope(shield=True), suppress(ToolError):
+                    await self._release()
+
+    async def _release(self) -> None:
+        """End a reader that waits in vain: an empty line is none of the lines that it takes.
+
+        Enter would be a carriage return, which ksh93's terminal mode does not turn into a line's end.
+        """
+        await self._keyboard.type(self._pane_id, Stroke(text="\n"))
 
     async def _type_line(self, line: str) -> State:
         """Type one line and Enter, in place of what somebody left unfinished at the prompt."""
@@ -180,214 +172,3 @@ class Runner:
 _CLOSED = "The pane closed: its shell exited, or the pane was killed."
 # tmux leaves its socket behind whether it was killed or its last session ended.
 _ENDED = "The tmux server has ended. It ends by itself when its last pane closes."
-
-
-class _Watch:
-    """Looks at a pane until a command's closing mark is there, or cannot come any more."""
-
-    def __init__(
-        self,
-        terminal: Terminal,
-        before: Look,
-        marks: Marks,
-        dialect: Dialect,
-        deadline: float,
-        progress: Progress,
-    ) -> None:
-        self._terminal = terminal
-        self._clock = terminal.clock
-        self._before = before
-        self._pane_id = before.state.pane_id
-        self._marks = marks
-        self._dialect = dialect
-        self._deadline = deadline
-        self._progress = progress
-
-    async def until_ready(self) -> bool:
-        """Wait until the reader takes the command. A local terminal tells it by its mode alone."""
-        ticker = Ticker(self._clock, self._deadline)
-        while self._clock.now() < self._deadline:
-            discipline = Discipline.of(self._before.state.tty)
-            if discipline is not None and discipline.canonical and not discipline.echo:
-                return True
-            if ticker.quiet < 0.05 and discipline is not None and shells.shell(self._before.state.program):
-                await self._clock.sleep(_GLANCE_SECONDS / 2)
-                continue
-            if self._marks.ready in (await self._terminal.look(self._pane_id)).text:
-                return True
-            if ticker.quiet > 2 * _IGNORED_SECONDS:
-                return False
-            await ticker.rest()
-        return False
-
-    async def until_closed(self, typed: State, ask: Ask, *, ignored_ends: bool) -> Ending | None:
-        """Wait for the end of the command; None when its line was not taken (only with `ignored_ends`)."""
-        begun = self._clock.now()
-        ticker = Ticker(self._clock, self._deadline)
-        seen: Look | None = None
-        interrupted: tuple[str, Reason | None] | None = None
-        while True:
-            place = Mark(self._pane_id)
-            look = await self._terminal.look(self._pane_id, _ROWS_BACK, along=place.commands)
-            cursor = place.parse(look.told)[0]
-            look = look._replace(told="")
-            if self._marks.closing(look.text):
-                return (await self._closed(look, typed, interrupted))._replace(cursor=cursor)
-            if look != seen:
-                seen = look
-                ticker.changed()
-            if look.state.dead:
-                text, reason = await self._output(look, typed)
-                note = "The shell has ended; its pane is kept."
-                return Ending(
-                    "shell_exited",
-                    look.state.dead_status,
-                    text,
-                    reason,
-                    self._marks,
-                    look.state,
-                    note=note,
-                    cursor=cursor,
-                )
-            still = ticker.quiet
-            if interrupted is None and still >= _STILL_SECONDS and await self._prompt_is_back(look, still):
-                whole = await self._terminal.look(self._pane_id, None)
-                if self._marks.closing(whole.text):
-                    return (await self._closed(whole, typed))._replace(cursor=cursor)
-                text, reason = await self._output(whole, typed)
-                interrupted = _before_prompt(text, self._before.text), reason
-                name = shells.shell(look.state.program)
-                await ask(self._marks, shells.dialect(name) if name else self._dialect)
-                ticker.changed()
-                continue
-            if ignored_ends and ticker.quiet >= _IGNORED_SECONDS and await self._ignored(look):
-                return None
-            if self._clock.now() >= self._deadline:
-                text, reason = await self._output(look, typed)
-                return Ending(
-                    "timed_out",
-                    text=text,
-                    reason=reason,
-                    marks=self._marks,
-                    state=look.state,
-                    running=True,
-                    cursor=cursor,
-                )
-            await self._progress(self._clock.now() - begun)
-            await self._rest(ticker)
-
-    async def _closed(
-        self, look: Look, typed: State, interrupted: tuple[str, Reason | None] | None = None
-    ) -> Ending:
-        """The ending that the closing mark tells; `interrupted` is the output when the mark was asked for."""
-        closing = self._marks.closing(look.text)
-        assert closing is not None
-        opening = self._marks.opening(look.text)
-        text, reason = interrupted or await self._output(look, typed)
-        if opening is None or opening["pid"] == closing["pid"]:
-            return Ending("completed", int(closing["status"]), text, reason, self._marks, look.state)
-        # The shell that answers is the one that had started ours. When it was a command of ours that
-        # started it, the closing mark of that command has just told how our shell ended.
-        status = closing["status"]
-        if outer := shells.any_closing(look.text[opening.end() : closing.start()], closing["pid"]):
-            status, text = outer["status"], text[: text.find(f"\n{outer.group()}")]
-        note = "The shell that ran the command has ended; the one that had started it is back."
-        return Ending("shell_exited", int(status), text, reason, self._marks, look.state, note=note)
-
-    async def _output(self, look: Look, typed: State) -> tuple[str, Reason | None]:
-        """What stands between the marks, from a look that may have to be taken again from further back."""
-        if self._marks.opening(look.text) is None:
-            rows = look.state.row - typed.row + _ROWS_BACK
-            whole = look.state.trimmed or rows < 0 or rows > look.state.history_size
-            look = await self._terminal.look(self._pane_id, None if whole else rows)
-            if self._marks.opening(look.text) is None and not whole:
-                look = await self._terminal.look(self._pane_id, None)
-        opening, closing = self._marks.opening(look.text), self._marks.closing(look.text)
-        reason: Reason | None = None
-        if opening is None or (closing and opening.end() > closing.start()):
-            reason = "trimmed" if look.state.trimmed else "cleared"
-            if reason == "cleared" and look.state.history_size >= typed.history_size:
-                # The history is whole, so it was the screen that was painted over.
-                look = await self._terminal.look(self._pane_id)
-                closing = self._marks.closing(look.text)
-        start = opening.end() if opening and not reason else 0
-        if closing is None:
-            # On the alternate screen is a program's picture, not the command's output.
-            return ("" if look.state.alternate else look.text[start:].rstrip("\n")), reason
-        return look.text[start : closing.start()].removesuffix("\n"), reason
-
-    async def _prompt_is_back(self, look: Look, still: float) -> bool:
-        """Whether the shell seems to wait for its next command, though the closing mark is not there."""
-        state, before = look.state, self._before
-        name = shells.shell(state.program)
-        left = name is not None and shells.carries_shell(before.state.program)
-        if not left and not _alike(look.last_line, before.last_line):
-            return False
-        if name is None:
-            return state.program == before.state.program and still >= _STILL_BLIND_SECONDS
-        discipline = Discipline.of(state.tty)
-        if discipline is None or not mode_of_prompt(name, discipline):
-            return False
-        if discipline.canonical and still < _STILL_BLIND_SECONDS:
-            return False
-        if (opening := self._marks.opening(look.text)) is None:
-            return True
-        process = await foreground(state, self._terminal.client.runner)
-        # Another shell at its prompt while the first one lives was started by the command and still runs.
-        return process is None or process.pid == int(opening["pid"]) or not _alive(int(opening["pid"]))
-
-    async def _ignored(self, look: Look) -> bool:
-        """Whether the typed line still stands in the shell's editor, part of something unfinished."""
-        if self._marks.split not in look.text or self._marks.nonce in look.text:
-            return False
-        name = shells.shell(look.state.program)
-        discipline = Discipline.of(look.state.tty)
-        return name is not None and discipline is not None and mode_of_prompt(name, discipline)
-
-    async def _rest(self, ticker: Ticker) -> None:
-        """Rest until the next look, or until the terminal's mode says that the shell is back."""
-        pause = ticker.pause()
-        discipline = Discipline.of(self._before.state.tty)
-        if discipline is None or not discipline.canonical or not shells.shell(self._before.state.program):
-            await self._clock.sleep(pause)
-            return
-        glance = _GLANCE_SECONDS if ticker.quiet < 0.2 else 5 * _GLANCE_SECONDS
-        end = self._clock.now() + pause
-        while (left := end - self._clock.now()) > 0:
-            await self._clock.sleep(min(glance, left))
-            discipline = Discipline.of(self._before.state.tty)
-            if discipline is None or not discipline.canonical:
-                return
-
-
-def _alike(line: str, prompt: str) -> bool:
-    """Whether a line begins as the prompt did; the rest may tell a status, a directory or the time."""
-    line = _FILL.split(line)[-1].rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
-    common = len(os.path.commonprefix([line, prompt]))
-    return common > 0 and 2 * common >= min(len(line), len(prompt))
-
-
-# zsh marks output without a final line break with % or #, and fills the row with blanks, which can make
-# its prompt the continuation of that line.
-_FILL = re.compile(r"[%#] {9,}")
-
-
-def _before_prompt(text: str, prompted: str) -> str:
-    """`text` without the prompt at its end, which may have several lines: those that end `prompted` too."""
-    lines, prompt = _FILL.sub("\n", text).split("\n"), prompted.rstrip("\n ").split("\n")
-    lines.pop()
-    prompt.pop()
-    while lines and prompt and SequenceMatcher(None, lines[-1], prompt[-1]).ratio() > 0.5:
-        lines.pop()
-        prompt.pop()
-    return "\n".join(lines)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

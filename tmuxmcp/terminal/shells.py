@@ -125,6 +125,11 @@ def any_closing(text: str, pid: str) -> re.Match[str] | None:
     return re.search(rf"^[0-9a-f]{{16}} {pid} (?P<status>\d+)$", text, re.MULTILINE)
 
 
+def is_reading(line: str) -> bool:
+    """Whether a reader of ours has said in this line that it is ready."""
+    return re.fullmatch(r"[0-9a-f]{16}=", line) is not None
+
+
 def is_mark(line: str) -> bool:
     """Whether a line is one of the marks of whatever command of ours."""
     return re.fullmatch(r"[0-9a-f]{16}(?:=| \d+| \d+ \d+| [^/ ]*/[^/ ]*) *", line) is not None
@@ -209,12 +214,12 @@ def _without_continuation(command: str) -> str:
 # arguments are public.
 _READER = (
     "s=$(stty -g);stty -echo icanon iexten lnext ^V;"
-    "p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- \"$1\";;*)printf '%s\\n' \"$1\";;esac;}};"
+    'p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- "$1";;*)printf \'%s\\n\' "$1";;esac;}};'
     "v= w= n=$(echo;echo x);n=${{n%x}};"
     "printf '{dim}%s%s={plain}\\n' {split}>/dev/tty;"
     "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
-    "[#]*)p \"${{l#?}}\">/dev/tty;;*)break;;esac;done;"
-    "stty $s;{opening}>/dev/tty;p \"$v$w\""
+    '[#]*)p "${{l#?}}">/dev/tty;;*)break;;esac;done;'
+    'stty $s;{opening}>/dev/tty;p "$v$w"'
 )
 
 
@@ -262,7 +267,9 @@ def _pieces(line: str, tag: str) -> list[str]:
 def _shown(command: str) -> list[str]:
     """The beginning of the command, for the person who watches the pane."""
     lines = command.split("\n")
-    shown = ["".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in lines[:_SHOWN_LINES]]
+    shown = [
+        "".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in lines[:_SHOWN_LINES]
+    ]
     shown = [f"> {line[:_SHOWN_CHARACTERS]}{' ...' * (len(line) > _SHOWN_CHARACTERS)}" for line in shown]
     if len(lines) > _SHOWN_LINES:
         shown.append(f"> ... {len(lines) - _SHOWN_LINES} more lines")

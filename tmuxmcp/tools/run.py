@@ -13,7 +13,8 @@ from tmuxmcp.terminal.capture import keep_tail
 from tmuxmcp.terminal.clock import effective_timeout
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.keyboard import Keyboard
-from tmuxmcp.terminal.run import Outcome, Reason, Runner
+from tmuxmcp.terminal.run import Runner
+from tmuxmcp.terminal.watch import Outcome, Reason
 from tmuxmcp.tools import Call
 from tmuxmcp.tools.parameters import MaxBytes, MaxLines, OfPane, Timeout
 
@@ -23,7 +24,9 @@ class RunShellCommand(OfPane, kw_only=True):
     timeout: Timeout = limits.RUN_TIMEOUT_SECONDS
     max_lines: MaxLines = limits.CAPTURE_LINES
     max_bytes: MaxBytes = limits.CONTENT_BYTES
-    suppress_history: Annotated[bool, Meta(description="keep it out of the shell's history")] | UnsetType = UNSET
+    suppress_history: Annotated[bool, Meta(description="keep it out of the shell's history")] | UnsetType = (
+        UNSET
+    )
 
 
 class CommandResult(msgspec.Struct, kw_only=True, omit_defaults=True):

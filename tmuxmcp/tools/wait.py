@@ -21,10 +21,12 @@ Patterns = Annotated[list[Pattern], Meta(min_length=1, max_length=limits.PATTERN
 
 
 class WaitForText(OfPane, kw_only=True):
-    cursor: Annotated[str, Meta(description="from an earlier result: match all output since then")] | UnsetType = (
-        UNSET
-    )
-    run: Annotated[str, Meta(description="from run_shell_command: wait for that command's end")] | UnsetType = UNSET
+    cursor: (
+        Annotated[str, Meta(description="from an earlier result: match all output since then")] | UnsetType
+    ) = UNSET
+    run: (
+        Annotated[str, Meta(description="from run_shell_command: wait for that command's end")] | UnsetType
+    ) = UNSET
     patterns: Patterns | UnsetType = UNSET
     stop: Annotated[Patterns, Meta(description="patterns that end the wait as `stopped`")] | UnsetType = UNSET
     regex: bool = False
@@ -64,9 +66,7 @@ async def wait_for_text(call: Call, args: WaitForText) -> WaitResult:
         run=None if args.run is UNSET else Handle.decode(args.run),
     )
     cursor = None if args.cursor is UNSET else Cursor.decode(args.cursor)
-    wait = Wait(
-        call.terminal, args.pane_id, wanted, deadline=call.arrived + timeout, progress=call.progress
-    )
+    wait = Wait(call.terminal, args.pane_id, wanted, deadline=call.arrived + timeout, progress=call.progress)
     waited = await wait.until(cursor)
     result = WaitResult(
         outcome=waited.outcome,
