@@ -19,8 +19,6 @@ import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tmuxmcp import limits
-
 
 class Dialect(StrEnum):
     """The three grammars that the typed line comes in."""
@@ -54,9 +52,11 @@ _DIALECTS = {
 _EDITORS = frozenset({"bash", "zsh", "fish", "mksh"})
 
 _CARRIERS = frozenset(
-    "ssh mosh-client telnet rlogin su sudo doas login script chroot nsenter unshare machinectl "
-    "docker podman nerdctl crictl kubectl oc lxc lxc-attach incus vagrant limactl multipass adb "
-    "toolbox distrobox flatpak gcloud aws az tsh screen picocom minicom cu wsl.exe".split()
+    """
+    ssh mosh-client telnet rlogin su sudo doas login script chroot nsenter unshare machinectl
+    docker podman nerdctl crictl kubectl oc lxc lxc-attach incus vagrant limactl multipass adb
+    toolbox distrobox flatpak gcloud aws az tsh screen picocom minicom cu wsl.exe
+    """.split()  # noqa: SIM905  (a line for each would hide that they are one list)
 )
 
 

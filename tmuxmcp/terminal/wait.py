@@ -180,8 +180,9 @@ class Wait:
         end = max(place.line, stream.unfinished)
         texts = [stream.lines[at] for at in place.rewritten]
         lines = [_Line(text, 0) for text in texts]
-        for at in range(place.line, end):
-            lines.append(self._line(stream.lines[at], old if at == place.line else 0))
+        lines += [
+            self._line(stream.lines[at], old if at == place.line else 0) for at in range(place.line, end)
+        ]
         self._tail.extend(line.text.rstrip() for line in lines if not shells.is_mark(line.text))
         self._cursor = Cursor.at(stream, end)
         # The unfinished line will be looked at again: until it has ended, its echo is not used up.
