@@ -44,6 +44,7 @@ class Result(msgspec.Struct, omit_defaults=True):
     lines: Annotated[int, Meta(description="A number.")] = 0
     names: list[str] = []
     results: list[Any] = []
+    cut: bool = False
 
 
 PARAMETERS = Parameters(Arguments, {"operations.tool": ("list_panes", "capture_pane")})

@@ -66,10 +66,11 @@ class Parameters(Generic[T]):
 def output_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of a result: its fields and their types.
 
-    It says nothing about inner objects and requires nothing: clients refuse a result that breaks its
-    schema, and every byte of it is sent with every list of tools.
+    It says nothing about inner objects, nor about flags that a result only has when they are true, and
+    requires nothing: clients refuse a result that breaks its schema, and every byte of it is sent with
+    every list of tools.
     """
-    fields = msgspec.structs.fields(struct)
+    fields = (each for each in msgspec.structs.fields(struct) if each.default is not False)
     return {
         "type": "object",
         "properties": {each.encode_name: _brief(inspect.type_info(each.type)) for each in fields},
