@@ -140,12 +140,22 @@ class Guard:
 
     def command(self, pane_target: str, act: Command) -> Command:
         """`act`, unless refused. Its own target has to be explicit: `pane_target` is for the conditions."""
-        return command("if-shell", "-F", "-t", target(pane_target), self.format, "", _script(act))
+        return choose(pane_target, self.format, otherwise=act)
 
     def check(self, answer: str) -> None:
         """Raise the error of the refusal that tmux answered, if any."""
         if answer:
             raise self._refusals[int(answer) - 1].error
+
+
+def choose(
+    pane_target: str, condition: str, then: Command | None = None, otherwise: Command | None = None
+) -> Command:
+    """Run one of two commands, by a condition in tmux's format language. Their own targets are explicit."""
+    return command(
+        *("if-shell", "-F", "-t", target(pane_target), condition),
+        *("" if act is None else _script(act) for act in (then, otherwise)),
+    )
 
 
 def _script(act: Command) -> str:
