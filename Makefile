@@ -3,6 +3,8 @@
 PY = .venv/bin/python
 
 test: venv shells ; @$(PY) -m pytest $(ARGS)
+snapshots: venv ; @$(PY) -m tests.snapshots
+test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
 demo: venv tmux ; @$(PY) -m scripts.demo
 lint: venv
 	@$(PY) -m ruff format --check .
