@@ -141,7 +141,6 @@ type -t cd; type -t cat; functions -q cd; echo $status
 test -n ''; echo $status; test -z ''; echo $status
 """)
 
-# Keywords alone are left out: for some fish opens a manual page.
 SYNTAX_ERRORS = lines(r"""
 echo "abc
 echo 'abc
@@ -178,7 +177,7 @@ $(
 !
 x=1
 x = 1
-$x
+$no_such_variable
 $HOME
 echo $1
 f() { }

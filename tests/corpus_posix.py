@@ -181,7 +181,7 @@ echo "dollar $ alone" $ "a$"
 echo "!" "!!" '!x' a!b !
 echo wow!
 echo !nothing !1 !-1
-echo {a b} '{' '}'
+echo a{ '{' '}'
 echo a=b d= '=e'
 echo %1 ^a^b +y -z @ ,
 printf '%5d|%-5s|%x|%c|%%|%b\n' 42 ab 255 char 'tab\there'

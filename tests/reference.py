@@ -77,6 +77,7 @@ class Terminal:
             "SHELL": shell,
             "LC_ALL": "C.UTF-8",
             "TERM": "screen-256color",
+            "PAGER": "cat",  # fish shows a manual page for a keyword that stands alone.
         }
         return cls(shell, environment, directory, width, height, tabs)
 
@@ -98,7 +99,10 @@ class Reference:
             script = {"fish": _FISH, "zsh": _ZSH}.get(name, _POSIX).format(directory, newline)
             # dash would go on reading from the terminal after an error, and says the same either way.
             interactive = [] if name == "dash" else ["-i"]
-            code, data = self._on_terminal([shell, *interactive, "-c", script])
+            try:
+                code, data = self._on_terminal([shell, *interactive, "-c", script])
+            except TimeoutError:
+                raise TimeoutError(f"{name} did not end: {command[:200]!r}") from None
             if (status := Path(directory, "status")).exists():
                 code = int(status.read_text())
         text = render(data, self.terminal.width, self.terminal.height, tabs=self.terminal.tabs)
@@ -136,7 +140,7 @@ class Reference:
                         return process.wait(), bytes(data)
                 elif process.poll() is not None:
                     return process.returncode, bytes(data)
-            raise TimeoutError(f"{argv[0]} did not end")
+            raise TimeoutError
         finally:
             process.kill()
             process.wait()
