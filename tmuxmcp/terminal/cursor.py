@@ -13,9 +13,8 @@ import binascii
 import hashlib
 import struct
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, NoReturn
 
 from tmuxmcp import limits
 from tmuxmcp.errors import InvalidCursor
@@ -27,17 +26,19 @@ PRINTS: Final = 96
 """Lines before the place that are fingerprinted."""
 SPAN: Final = 400
 """Rows that these lines may take together."""
-
-_VERSION: Final = 1
-_HEAD: Final = struct.Struct(">BBIIQIIIIHHHBHHHQ")
-_CHECK_BYTES: Final = 4
+BEGUN: Final = 32
+"""Characters of the line at the place that are fingerprinted."""
 PRINT_BYTES: Final = 3
 BLANK: Final = 0
+"""The fingerprint of a line of blanks, and of no other."""
+
+_VERSION: Final = 1
+_HEAD: Final = struct.Struct(">BB IQIIIIIHH HBHHBI HQ")
+_CHECK_BYTES: Final = 4
 
 
-@dataclass(frozen=True)
-class Cursor:
-    """A place in one program's output in one pane of one tmux server. `row` is that of `Stream`."""
+class Cursor(NamedTuple):
+    """A place in one program's output in one pane of one tmux server. Rows are those of `Stream`."""
 
     server_pid: int
     server_start: int
@@ -48,23 +49,27 @@ class Cursor:
     history_limit: int
     width: int
     height: int
-    prints: tuple[int, ...]
-    """Fingerprints of the lines before the place, the nearest one last."""
-    span: int
-    """The rows of those lines."""
-    kept: int
-    """How many of them, from the first, were in the history, where nothing can be written over."""
-    kept_span: int
-    """The rows of those lines that were not."""
-    last_span: int
+    span: int = 0
+    """The rows of the lines that `prints` stands for."""
+    kept: int = 0
+    """How many of those, from the first, were in the history, where nothing can be written over."""
+    kept_span: int = 0
+    """The rows of those that were not."""
+    last_span: int = 0
     """The rows of the nearest one."""
+    begun_size: int = 0
+    """How many characters of the line at the place are fingerprinted."""
+    begun: int = BLANK
+    """Their fingerprint."""
+    printed: int = 0
+    """Characters of the unfinished line that had been printed already, up to 65,535."""
+    taken: int = 0
+    """When the cursor was taken, in milliseconds of the wall clock."""
+    prints: tuple[int, ...] = ()
+    """Fingerprints of the lines before the place, the nearest one last."""
     alternate: bool = False
     wiped: bool = False
     """Whether lines before the place were cleared at some time: it may happen again."""
-    printed: int = 0
-    """Characters of the unfinished line that had been printed already."""
-    taken: int = field(default_factory=now_ms, compare=False)
-    """When the cursor was taken, in milliseconds of the wall clock."""
 
     @classmethod
     def at(cls, stream: Stream, index: int, *, wiped: bool = False, taken: int | None = None) -> Cursor:
@@ -72,26 +77,24 @@ class Cursor:
         row = stream.row_of(index)
         first = index
         # What was read may begin in the middle of a line.
-        while (
-            first > (1 if stream.top else 0)
-            and index - first < PRINTS
-            and row - stream.starts[first - 1] <= SPAN
-        ):
+        top = 1 if stream.top else 0
+        while first > top and index - first < PRINTS and row - stream.starts[first - 1] <= SPAN:
             first -= 1
         kept = first
         while kept < index and stream.row_of(kept + 1) <= stream.state.history_size:
             kept += 1
-        return cls._of(
-            stream.state,
-            row,
-            prints=tuple(fingerprint(line) for line in stream.lines[first:index]),
+        begun = "".join(stream.lines[index : index + 1])[:BEGUN].rstrip(" ")
+        return cls._of(stream.state, row)._replace(
             span=row - stream.row_of(first),
             kept=kept - first,
             kept_span=row - stream.row_of(kept),
             last_span=row - stream.row_of(max(first, index - 1)),
+            begun_size=len(begun),
+            begun=fingerprint(begun),
+            printed=min(len(stream.partial(index)), 0xFFFF) if index == stream.unfinished else 0,
+            taken=now_ms() if taken is None else taken,
+            prints=tuple(fingerprint(line) for line in stream.lines[first:index]),
             wiped=wiped,
-            printed=len(stream.partial(index)) if index == stream.unfinished else 0,
-            taken=taken,
         )
 
     @classmethod
@@ -105,20 +108,7 @@ class Cursor:
         return cls._of(state, state.row)
 
     @classmethod
-    def _of(
-        cls,
-        state: State,
-        row: int,
-        *,
-        prints: tuple[int, ...] = (),
-        span: int = 0,
-        kept: int = 0,
-        kept_span: int = 0,
-        last_span: int = 0,
-        wiped: bool = False,
-        printed: int = 0,
-        taken: int | None = None,
-    ) -> Cursor:
+    def _of(cls, state: State, row: int) -> Cursor:
         return cls(
             server_pid=state.server_pid,
             server_start=state.server_start,
@@ -129,81 +119,35 @@ class Cursor:
             history_limit=state.history_limit,
             width=state.width,
             height=state.height,
-            prints=prints,
-            span=span,
-            kept=kept,
-            kept_span=kept_span,
-            last_span=last_span,
+            taken=now_ms(),
             alternate=state.alternate,
-            wiped=wiped,
-            printed=min(printed, 0xFFFF),
-            taken=now_ms() if taken is None else taken,
         )
 
     def encode(self) -> str:
         """Write it as an opaque ASCII text of at most `limits.TOKEN_BYTES` bytes."""
-        head = _HEAD.pack(
-            _VERSION,
-            self.alternate | self.wiped << 1,
-            self.pane,
-            self.server_pid,
-            self.server_start,
-            self.pane_pid,
-            self.row,
-            self.history_size,
-            self.history_limit,
-            self.width,
-            self.height,
-            self.span,
-            self.kept,
-            self.kept_span,
-            self.last_span,
-            self.printed,
-            self.taken,
-        )
-        body = head + b"".join(each.to_bytes(PRINT_BYTES, "big") for each in self.prints)
+        *head, prints, alternate, wiped = self
+        body = _HEAD.pack(_VERSION, alternate | wiped << 1, *head) + packed(prints)
         return base64.urlsafe_b64encode(body + _check(body)).rstrip(b"=").decode("ascii")
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
         """Read what `encode` wrote. Raises `InvalidCursor` when it is damaged or something else."""
-        if len(text) > limits.TOKEN_BYTES or not text.isascii():
-            _refuse("is not one of ours")
         try:
-            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            # A longer text is none of ours, and base64 takes nothing but ASCII.
+            padded = text[: limits.TOKEN_BYTES + 1] + "=" * (-len(text) % 4)
+            raw = base64.b64decode(padded, altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
-            _refuse("is damaged or not one of ours")
+            _refuse("is damaged, or is no cursor")
         body, check = raw[:-_CHECK_BYTES], raw[-_CHECK_BYTES:]
         if len(body) < _HEAD.size or _check(body) != check:
-            _refuse("is damaged or not one of ours")
-        version, flags, pane, server_pid, server_start, pane_pid, row, *rest = _HEAD.unpack_from(body)
+            _refuse("is damaged, or is no cursor")
+        version, flags, *head = _HEAD.unpack_from(body)
         if version != _VERSION:
             _refuse("was made by another version of tmuxmcp")
-        history_size, history_limit, width, height, span, kept, kept_span, last_span, printed, taken = rest
-        prints = body[_HEAD.size :]
-        return cls(
-            server_pid=server_pid,
-            server_start=server_start,
-            pane=pane,
-            pane_pid=pane_pid,
-            row=row,
-            history_size=history_size,
-            history_limit=history_limit,
-            width=width,
-            height=height,
-            prints=tuple(
-                int.from_bytes(prints[at : at + PRINT_BYTES], "big")
-                for at in range(0, len(prints), PRINT_BYTES)
-            ),
-            span=span,
-            kept=kept,
-            kept_span=kept_span,
-            last_span=last_span,
-            alternate=bool(flags & 1),
-            wiped=bool(flags & 2),
-            printed=printed,
-            taken=taken,
-        )
+        tail = body[_HEAD.size :]
+        pieces = (tail[at : at + PRINT_BYTES] for at in range(0, len(tail), PRINT_BYTES))
+        prints = tuple(int.from_bytes(piece, "big") for piece in pieces)
+        return cls._make([*head, prints, bool(flags & 1), bool(flags & 2)])
 
     def check(self, state: State) -> None:
         """Raise `InvalidCursor` unless the cursor belongs to that stream."""
@@ -215,6 +159,10 @@ class Cursor:
         if self.pane_pid != state.pane_pid and not ended:
             _refuse(f"belongs to a program that pane {state.pane_id} ran before it was respawned")
 
+    def begins(self, line: str) -> bool:
+        """Whether a line can be the one at the place, by how it begins."""
+        return fingerprint(line[: self.begun_size]) == self.begun
+
     @property
     def may_drop(self) -> bool:
         """`State.may_drop` when the cursor was taken."""
@@ -225,7 +173,7 @@ class Mark:
     """Takes a cursor in the invocation that acts, before it acts.
 
     Put `commands` after ``has-session`` and before the commands that act; `parse` gives the cursor and
-    what those printed.
+    what those printed. For respawn-pane they go behind it: the cursor is one of the new program then.
     """
 
     def __init__(self, pane_id: str) -> None:
@@ -246,6 +194,11 @@ def fingerprint(line: str) -> int:
     """A number of 24 bits for a line; trailing blanks do not count, as some versions of tmux pad lines."""
     text = line.rstrip(" ")
     return zlib.crc32(text.encode()) & 0xFFFFFF or 1 if text else BLANK
+
+
+def packed(prints: Iterable[int]) -> bytes:
+    """Fingerprints in `PRINT_BYTES` each."""
+    return b"".join(each.to_bytes(PRINT_BYTES, "big") for each in prints)
 
 
 def _check(body: bytes) -> bytes:

@@ -11,10 +11,10 @@ stands there afterwards is the same, line for line, as what stood there before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from tmuxmcp.terminal.cursor import BLANK, PRINT_BYTES, Cursor, fingerprint
+from tmuxmcp.terminal.cursor import BLANK, PRINT_BYTES, Cursor, fingerprint, packed
 from tmuxmcp.terminal.stream import State, Stream
 
 Reason = Literal["cleared", "trimmed", "resized"]
@@ -141,12 +141,13 @@ def _lost(cursor: Cursor, stream: Stream) -> Place:
         return Place(0, certain=False)
     if not state.may_drop:
         return Place(1 if stream.top else 0, certain=False, lost=True)
-    # The top line may be what is left of one that was read; the place may even be right below it, if
-    # as many rows can have been dropped as stood above. Otherwise the line at the place is gone.
+    # The top line may be what is left of one that was read. The place may even be right below it; but not
+    # if the line that was begun there is not, and no whole number of drops spares it.
     chunk = max(1, state.history_limit // 10)
     as_before = (cursor.width, cursor.history_limit) == (state.width, state.history_limit)
     spared = cursor.row // chunk * chunk > cursor.row - max(1, cursor.last_span)
-    return Place(1, certain=False, lost=True, missing=1 if as_before and not spared else 0)
+    gone = as_before and not spared and not any(cursor.begins(line) for line in stream.lines[: 2 + _SPLITS])
+    return Place(1, certain=False, lost=True, missing=int(gone))
 
 
 class _Match(NamedTuple):
@@ -211,14 +212,14 @@ class _Field:
         """The pieces that equal `wanted`, or at the very top the end of it; its beginning is gone then."""
         if not wanted:
             return []
-        ends = {*range(1, min(len(wanted), len(self.prints) + 1)), *self._ends(wanted)}
+        ends = {*range(1, min(len(wanted) + _SPLITS, len(self.prints)) + 1), *self._ends(wanted)}
         found = [match for end in ends if (match := self.match(wanted, end))]
         return found or [
             match for end in range(1, len(self.prints) + 1) if (match := self.match(wanted, end))
         ]
 
-    def _ends(self, wanted: Sequence[int]) -> Iterable[int]:
-        text, pattern = _packed(self.prints), _packed(wanted)
+    def _ends(self, wanted: Sequence[int]) -> Iterator[int]:
+        text, pattern = packed(self.prints), packed(wanted)
         at = text.find(pattern)
         while at >= 0:
             start, off = divmod(at, PRINT_BYTES)
@@ -236,7 +237,3 @@ class _Field:
     def proves_by_order(self, wanted: Sequence[int]) -> bool:
         """Whether a sequence that was found once is too long and varied to be another that looks the same."""
         return len(wanted) >= _SEQUENCE and len(set(wanted)) >= _SEQUENCE_KINDS
-
-
-def _packed(prints: Iterable[int]) -> bytes:
-    return b"".join(each.to_bytes(PRINT_BYTES, "big") for each in prints)
