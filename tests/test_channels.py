@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from tests.conftest import TMUX
-from tmuxmcp.errors import InvalidArgument, NoServer, ServerGone
+from tmuxmcp.errors import InvalidArgument, NoServer, NotFound, ServerGone
 from tmuxmcp.terminal import channels
 from tmuxmcp.terminal.channels import Channels, Outcome
 from tmuxmcp.tmux.client import Client
@@ -296,6 +296,20 @@ async def test_any_text_is_a_channel(client: Client, ours: Channels, channel: st
         await waiting(client, channel)
         await ours.signal(channel)
     assert waits.outcomes == ["signaled"]
+
+
+async def test_no_hook_runs(client: Client, ours: Channels) -> None:
+    listed = (await client.call(command("show-hooks", "-g"))).splitlines()
+    hooks = sorted({line.split()[0].partition("[")[0] for line in listed})
+    assert len(hooks) > 30
+    await client.call(*(command("set-hook", "-g", hook, f"set-buffer -a -b log {hook},") for hook in hooks))
+    assert "after-set-hook" in await client.call(command("show-buffer", "-b", "log"))
+    await client.call(command("delete-buffer", "-b", "log"))
+    await ours.signal("c")
+    assert await ours.wait("c", LONG, nothing) == "signaled"
+    assert await ours.wait("c", 0.1, nothing) == "timeout"
+    with pytest.raises(NotFound):
+        await client.call(command("show-buffer", "-b", "log"))
 
 
 @pytest.mark.parametrize("channel", ["", "a\nb", "\x1b", "\ud800", "a\0", "-S", "--"])
