@@ -68,7 +68,7 @@ async def test_nothing_between_typing_and_waiting_is_missed(socket_path: Path) -
         cursor = await typed(p, "echo AT-ONCE; seq 1 3000")
         await p.screen("\n3000")
         waited = await wait(p, Wanted(matcher("AT-ONCE")), cursor=cursor)
-        assert (waited.outcome, list(waited.lines)) == ("matched", ["AT-ONCE"])
+        assert (waited.outcome, list(waited.lines), waited.before) == ("matched", ["AT-ONCE"], False)
 
 
 async def test_the_next_prompt_is_new_though_it_looks_like_the_old_one(socket_path: Path) -> None:

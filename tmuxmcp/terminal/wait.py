@@ -101,7 +101,7 @@ class Wait:
         self._echo = _Echo(self._terminal.memory(self._pane_id).typed, self._cursor.taken)
         if cursor is None and look.state.alternate:
             self._painted = await self._rows()
-        self._before = await self._was_there(look, self._cursor)
+        self._before = await self._was_there(look, cursor)
         server = look.state.server
         fresh = cursor is not None
         try:
@@ -142,11 +142,14 @@ class Wait:
     async def _rows(self) -> list[str]:
         return (await self._terminal.look(self._pane_id)).text.split("\n")
 
-    async def _was_there(self, look: Look, cursor: Cursor) -> bool:
-        """Whether a pattern is on the screen, or in the history just above it, from before the wait."""
+    async def _was_there(self, look: Look, cursor: Cursor | None) -> bool:
+        """Whether a pattern is on the screen, or just above it, from before the cursor or the wait."""
         if self._wanted.patterns is None:
             return False
         lines = look.text.rstrip("\n").split("\n")
+        if cursor is not None and not look.state.alternate:
+            stream, place = await self._read()
+            lines = stream.lines[max(0, place.line - _ROWS_BACK) : place.line]
         return bool(await self._wanted.patterns.search_lines(lines, limit=1))
 
     async def _look_for(self, look: Look) -> Waited | None:
