@@ -5,6 +5,7 @@ PY = .venv/bin/python
 test: venv shells ; @$(PY) -m pytest $(ARGS)
 snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
+test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)
 demo: venv tmux ; @$(PY) -m scripts.demo
 lint: venv
 	@$(PY) -m ruff format --check .
