@@ -51,11 +51,12 @@ def run(version: str, program: Path, arguments: list[str]) -> Result:
     print(f"== tmux {version}", flush=True)
     begun = time.monotonic()
     environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "pytest", "-q", "-rN", "--tb=short", *arguments]
+    command = [sys.executable, "-m", "pytest", "-rN", "--tb=short", *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     lines = done.stdout.splitlines()
     summary = lines[-1] if lines else ""
-    counts = {
+    found = re.findall(r"(\d+) (passed|failed|skipped|errors?)", summary)
+    counts = {what: int(number) for number, what in found}
         what: int(number) for number, what in re.findall(r"(\d+) (passed|failed|skipped|errors?)", summary)
     }
     failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("errors", 0)

@@ -65,6 +65,14 @@ async def test_output_and_status_are_exact(socket_path: Path, shell: str) -> Non
             assert (command, ending.outcome, ending.status, text) == (command, "completed", status, output)
 
 
+async def test_what_a_builtin_says_on_standard_error_is_not_late(socket_path: Path) -> None:
+    """mksh holds it back until it starts another process."""
+    async with pane(socket_path, "mksh") as p:
+        ending = await p.run("kill")
+        assert (ending.outcome, ending.status) == ("completed", 1)
+        assert ending.text.startswith("usage:")
+
+
 async def test_state_of_the_shell_lasts(socket_path: Path, shell: str) -> None:
     async with pane(socket_path, shell) as p:
         await p.run("cd /usr; set -gx FOO bar" if is_fish(shell) else "cd /usr; export FOO=bar")

@@ -176,7 +176,7 @@ async def capture_pane(
         timeout=READ_SECONDS,
         max_output=READ_BYTES,
     )
-    state = {name: int(value) for name, value in _EXTENT.parse(printed, nonce)[0].items()}
+    state = {name: int(value) for name, value in _EXTENT.parse_one(printed, nonce).items()}
     first, last = -state["history_size"], state["height"] - 1
     if start_line > end or end < first or start_line > last:
         return Captured("", 0)
@@ -242,7 +242,7 @@ async def snapshot_pane(
         _SCREEN.ask(command("display-message", "-t", target(pane_id)), nonce),
         command("capture-pane", "-p", *(["-e"] if escapes else []), "-t", target(pane_id)),
     )
-    row = _SCREEN.parse(printed, nonce)[0]
+    row = _SCREEN.parse_one(printed, nonce)
     kept = keep_tail(_trimmed(printed.partition(f"{nonce}>\n")[2], at_end=True), max_lines, max_bytes)
     return Snapshot(
         content="\n".join(kept.lines),

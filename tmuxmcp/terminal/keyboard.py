@@ -164,7 +164,7 @@ class _Question:
 
     def answer(self, printed: str) -> Typed:
         """Raises what `State.check_accepts_input` raises."""
-        state = State.parse(STATE.parse(printed, self._state)[0])
+        state = State.parse(STATE.parse_one(printed, self._state))
         state.check_accepts_input()
         rows = _WINDOW.parse(printed, self._window)
         also = [row["pane_id"] for row in rows if state.synchronized and row["receives"] == "1"]

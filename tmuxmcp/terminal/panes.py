@@ -231,4 +231,4 @@ class Terminal:
         )
         told, _, rest = printed.partition(f"{nonce}<")
         text = rest.partition(f"{nonce}>\n")[2]
-        return Look(State.parse(STATE.parse(printed, nonce)[0]), text, told)
+        return Look(State.parse(STATE.parse_one(printed, nonce)), text, told)

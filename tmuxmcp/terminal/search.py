@@ -159,7 +159,7 @@ def _parse(printed: str, nonce: str, cut: str) -> list[_Pane]:
     panes = []
     pieces = printed.split(f"{cut}\n")
     for joined, cells in zip(pieces[:-1:2], pieces[1::2], strict=True):
-        extent = _EXTENT.parse(joined, nonce)[0]
+        extent = _EXTENT.parse_one(joined, nonce)
         lines = joined.partition(f"{nonce}>\n")[2].removesuffix("\n").split("\n")
         rows = cells.removesuffix("\n").split("\n")
         begins = line_starts(lines, rows, int(extent["height"]) - len(rows))

@@ -21,9 +21,10 @@ from enum import StrEnum
 
 
 class Dialect(StrEnum):
-    """The three grammars that the typed line comes in."""
+    """What the typed line is written for."""
 
     POSIX = "posix"
+    MKSH = "mksh"
     ZSH = "zsh"
     FISH = "fish"
 
@@ -37,8 +38,8 @@ _DIALECTS = {
     "sh": Dialect.POSIX,
     "ksh": Dialect.POSIX,
     "ksh93": Dialect.POSIX,
-    "mksh": Dialect.POSIX,
-    "lksh": Dialect.POSIX,
+    "mksh": Dialect.MKSH,
+    "lksh": Dialect.MKSH,
     "oksh": Dialect.POSIX,
     "loksh": Dialect.POSIX,
     "yash": Dialect.POSIX,
@@ -167,8 +168,10 @@ def ask_status(dialect: Dialect, marks: Marks) -> str:
     """The closing mark; typed alone at a prompt, it asks for the status of what ran last."""
     if dialect is Dialect.FISH:
         return f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $fish_pid $status"
-    # The group keeps the line out of a trace that the command switched on.
-    return f"{{ printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $$ $?; }} 2>/dev/null"
+    told = f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $$ $?"
+    # The redirection keeps the line out of a trace that the command switched on. mksh holds back what a
+    # builtin says on standard error until it forks, which the parentheses make it do first.
+    return f"({told}) 2>/dev/null" if dialect is Dialect.MKSH else f"{{ {told}; }} 2>/dev/null"
 
 
 def ask_dialect(marks: Marks) -> str:
@@ -194,7 +197,12 @@ _PLAIN_TEXT = "\\033[m"
 
 # `command` takes away what makes a syntax error inside eval end a whole line (dash) or a shell
 # (POSIX special builtins). zsh and fish would look for a program of that name.
-_EVAL = {Dialect.POSIX: "command eval", Dialect.ZSH: "eval", Dialect.FISH: "eval"}
+_EVAL = {
+    Dialect.POSIX: "command eval",
+    Dialect.MKSH: "command eval",
+    Dialect.ZSH: "eval",
+    Dialect.FISH: "eval",
+}
 
 
 def _opening(dialect: Dialect, marks: Marks, pid: str = "") -> str:

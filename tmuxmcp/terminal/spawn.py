@@ -199,7 +199,7 @@ def _stay(select: bool) -> tuple[str, ...]:
 async def _make(terminal: Terminal, exists: Command, new: Command, path: str) -> Made:
     nonce = new_nonce()
     printed = await terminal.client.call(exists, _MADE.ask(new, nonce), cwd=path)
-    return await _made(terminal, _MADE.parse(printed, nonce)[0], path)
+    return await _made(terminal, _MADE.parse_one(printed, nonce), path)
 
 
 async def _made(terminal: Terminal, row: Mapping[str, str], path: str) -> Made:
@@ -250,9 +250,9 @@ async def respawn(
         stream.STATE.ask(shown, nonce),
         question.command,
     )
-    guard.check(refused.parse(printed, asked)[0]["answer"])
+    guard.check(refused.parse_one(printed, asked)["answer"])
     terminal.restarted(pane_id)
-    row = stream.STATE.parse(printed, nonce)[0]
+    row = stream.STATE.parse_one(printed, nonce)
     pane = question.answer(printed)
     where = path
     with suppress(NotFound, NoServer, ServerGone):  # a command may well end at once, and its pane with it

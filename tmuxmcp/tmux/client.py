@@ -204,7 +204,7 @@ class Client:
         output = await self._run(flags, commands, b"", cwd, TIMEOUT, MAX_OUTPUT)
         if error := errors.translate(output, self.socket.path):
             raise error
-        row = whole.parse(output.stdout.decode("utf-8", "replace"), nonce)[0]
+        row = whole.parse_one(output.stdout.decode("utf-8", "replace"), nonce)
         server = _server(row)
         if starting:
             self.own, self._version = server, None
@@ -227,7 +227,7 @@ class Client:
         output = await self.try_call(_VERSION.ask(Command("display-message"), nonce))
         if error := errors.translate(output, self.socket.path):
             return error
-        return Version.parse(_VERSION.parse(output.stdout.decode("utf-8", "replace"), nonce)[0]["version"])
+        return Version.parse(_VERSION.parse_one(output.stdout.decode("utf-8", "replace"), nonce)["version"])
 
     async def _program_version(self) -> Version:
         """The version of the tmux program, asked once; it has to be new enough."""

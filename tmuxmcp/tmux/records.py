@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 
-from tmuxmcp.errors import TmuxFailed
+from tmuxmcp.errors import NotFound, TmuxFailed
 from tmuxmcp.tmux.command import Command
 
 
@@ -34,6 +34,16 @@ class Template:
             return Command(listing.name, (*listing.args, "-p", self.format(nonce)))
         flags = ("-P", "-F") if listing.name in ("new-session", "new-window", "split-window") else ("-F",)
         return Command(listing.name, (*flags, self.format(nonce), *listing.args))
+
+    def parse_one(self, text: str, nonce: str) -> dict[str, str]:
+        """The one row in `text`. Raises `NotFound` without one: what it was asked for went meanwhile.
+
+        display-message says nothing about a target that is gone, and answers rc 0 (3.2a to 3.8).
+        """
+        rows = self.parse(text, nonce)
+        if not rows:
+            raise NotFound("The target went away during the call. List what exists now.")
+        return rows[0]
 
     def parse(self, text: str, nonce: str) -> list[dict[str, str]]:
         """The rows in `text`, in tmux's order, whatever stands before, between and after them."""
