@@ -189,6 +189,26 @@ async def test_a_wait_that_gives_up_wakes_no_other(client: Client, ours: Channel
     assert await raw.is_pending("c")
 
 
+async def test_waits_of_one_process_need_no_process_list(
+    client: Client, ours: Channels, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody(client: Client) -> list[channels._Seen]:
+        return []
+
+    waits = Waits(ours)
+    async with anyio.create_task_group() as group:
+        group.start_soon(waits.one, "c")
+        await waiting(client, "c")
+        monkeypatch.setattr(channels, "_look", nobody)
+        assert await ours.wait("c", 0.1, nothing) == "timeout"
+        assert not waits.outcomes
+        await raw.signal("c")
+    assert waits.outcomes == ["signaled"]
+    assert await ours.wait("c", 0.1, nothing) == "timeout"
+    await raw.signal("c")
+    assert await raw.is_pending("c")
+
+
 async def test_another_process_that_waits_is_left_waiting(client: Client, ours: Channels, raw: Raw) -> None:
     theirs = raw.wait("c")
     await waiting(client, "c")
