@@ -159,9 +159,8 @@ def _said(hints: Hints) -> str:
 
 
 def _page(row: Row, function: Function, rows: Manifest, example: Mapping[str, Any]) -> Iterator[str]:
-    opener, description = manifest.opener(row), manifest.description(row, function.doc)
-    guidance = _linked(description.removeprefix(opener).strip(), row, rows)
-    yield f"# {row.name}\n\n{row.title}.\n\n> {opener}\n\n{guidance}\n"
+    description = manifest.description(row, function.doc)
+    yield f"# {row.name}\n\n{row.title}. What clients are told:\n\n> {description}\n"
     if more := inspect.cleandoc(function.doc).partition("\n\n")[2]:
         yield f"\n{_linked(more, row, rows)}\n"
     if row.nested:
