@@ -57,8 +57,6 @@ def run(version: str, program: Path, arguments: list[str]) -> Result:
     summary = lines[-1] if lines else ""
     found = re.findall(r"(\d+) (passed|failed|skipped|errors?)", summary)
     counts = {what: int(number) for number, what in found}
-        what: int(number) for number, what in re.findall(r"(\d+) (passed|failed|skipped|errors?)", summary)
-    }
     failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("errors", 0)
     if done.returncode and not failed:
         failed = 1
