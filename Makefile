@@ -12,9 +12,12 @@ lint: venv
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 	@$(PY) scripts/claims.py
+docs: venv ; @$(PY) -m sphinx -W --keep-going -n -q docs build/docs && echo build/docs/index.html
+examples: venv tmux ; @$(PY) -m scripts.examples && $(PY) -m scripts.generate
+generate: venv ; @$(PY) -m scripts.generate
 lock: venv ; @scripts/lock $(ARGS)
 
-.PHONY: venv tmux shells
+.PHONY: docs venv tmux shells
 venv: ; @scripts/bootstrap
 tmux: ; @scripts/need tmux
 shells: ; @scripts/need tmux bash zsh fish dash mksh ksh
