@@ -169,9 +169,10 @@ def ask_status(dialect: Dialect, marks: Marks) -> str:
     if dialect is Dialect.FISH:
         return f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $fish_pid $status"
     told = f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $$ $?"
-    # The redirection keeps the line out of a trace that the command switched on. mksh holds back what a
+    # The group keeps the line out of a trace that the command switched on. mksh holds back what a
     # builtin says on standard error until it forks, which the parentheses make it do first.
-    return f"({told}) 2>/dev/null" if dialect is Dialect.MKSH else f"{{ {told}; }} 2>/dev/null"
+    group = f"{{ {told}; }} 2>/dev/null"
+    return f"({group})" if dialect is Dialect.MKSH else group
 
 
 def ask_dialect(marks: Marks) -> str:
