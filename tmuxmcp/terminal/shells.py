@@ -169,10 +169,11 @@ def ask_status(dialect: Dialect, marks: Marks) -> str:
     if dialect is Dialect.FISH:
         return f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $fish_pid $status"
     told = f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $$ $?"
-    # The group keeps the line out of a trace that the command switched on. mksh holds back what a
-    # builtin says on standard error until it forks, which the parentheses make it do first.
-    group = f"{{ {told}; }} 2>/dev/null"
-    return f"({group})" if dialect is Dialect.MKSH else group
+    if dialect is Dialect.MKSH:
+        # It holds back what a builtin says on standard error until it forks: here, before it prints.
+        return f"{told}$(:)"
+    # The group keeps the line out of a trace that the command switched on.
+    return f"{{ {told}; }} 2>/dev/null"
 
 
 def ask_dialect(marks: Marks) -> str:
