@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 from mcp import Client
@@ -46,55 +46,75 @@ _FILES = {
 }
 
 
-def record() -> dict[str, Any]:
+def record(tmux: str = "tmux") -> dict[str, Any]:
     """Call the tools, and return what is to be kept. Raises `RuntimeError` when one of them fails."""
-    with _workplace() as home:
-        story = Story(home)
+    with _workplace(tmux) as place:
+        story = Story(place)
         anyio.run(story.tell)
-    version = subprocess.run(["tmux", "-V"], check=True, capture_output=True, text=True).stdout.strip()
+    version = subprocess.run([tmux, "-V"], check=True, capture_output=True, text=True).stdout.strip()
     return {"tmux": version, "examples": story.examples}
 
 
+class Workplace(NamedTuple):
+    """A directory with a home in it, and a tmux server of its own."""
+
+    base: Path
+    tmux: str
+
+    @property
+    def home(self) -> Path:
+        return self.base / "home" / "dev"
+
+    @property
+    def sockets(self) -> Path:
+        return self.base / f"tmux-{os.getuid()}"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+        """Run a tmux command."""
+        command = [self.tmux, "-N", "-S", str(self.sockets / "tmuxmcp"), *words]
+        return subprocess.run(command, capture_output=True, check=False)
+
+
 @contextmanager
-def _workplace() -> Iterator[Path]:
-    """A home directory. The tmux server that was started beside it is ended."""
+def _workplace(tmux: str) -> Iterator[Workplace]:
+    """A new one, whose tmux server is ended afterwards."""
     with tempfile.TemporaryDirectory(prefix="tmuxmcp-", dir="/tmp", ignore_cleanup_errors=True) as directory:
-        base = Path(directory).resolve()
-        home = base / "home" / "dev"
+        place = Workplace(Path(directory).resolve(), tmux)
         for name, text in _FILES.items():
-            path = home / name
+            path = place.home / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         try:
-            yield home
+            yield place
         finally:
-            path = base / f"tmux-{os.getuid()}" / "tmuxmcp"
-            subprocess.run(["tmux", "-N", "-S", path, "kill-server"], stderr=subprocess.DEVNULL, check=False)
+            place.run("kill-server")
 
 
 class Story:
     """The calls, one after the other."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, place: Workplace) -> None:
         self.examples: dict[str, dict[str, Any]] = {}
-        self._home = home
-        self._base = home.parent.parent
+        self._place = place
 
     async def tell(self) -> None:
         """Call every tool. Raises `RuntimeError` when one of them fails."""
         environment = {
-            "HOME": str(self._home),
+            "HOME": str(self._place.home),
             "LANG": "C.UTF-8",
             "PATH": os.environ["PATH"],
             "SHELL": shutil.which("bash") or "/bin/bash",
-            "TMUX_TMPDIR": str(self._base),
+            "TMUX_TMPDIR": str(self._place.base),
             "EDITOR": "vim",
         }
         server = StdioServerParameters(
             command=sys.executable,
-            args=["-m", "tmuxmcp", "--toolsets", ",".join(TOOLSETS), "--audit", "off"],
+            args=[
+                *("-m", "tmuxmcp", "--toolsets", ",".join(TOOLSETS), "--audit", "off"),
+                *("--tmux-bin", self._place.tmux),
+            ],
             env=environment,
-            cwd=str(self._home / "shop"),
+            cwd=str(self._place.home / "shop"),
         )
         with open(os.devnull, "w") as errors:
             async with Client(stdio_client(server, errlog=errors), mode="legacy") as client:
@@ -132,8 +152,8 @@ class Story:
         if name in ("cursor", "run"):
             return value[:SHOWN_OF_TOKENS] + "…"
         for found, shown in (
-            (str(self._base / f"tmux-{os.getuid()}"), "/tmp/tmux-1000"),
-            (str(self._base), ""),
+            (str(self._place.sockets), "/tmp/tmux-1000"),
+            (str(self._place.base), ""),
             (os.uname().nodename, "devbox"),
         ):
             value = value.replace(found, shown)
@@ -168,7 +188,7 @@ class Story:
         await call("get_tmux_variables", names=["pane_width", "history_size"], pane_id=pane)
         await call("show_option", name="history-limit", scope="session", session=session)
         await call("show_environment", names=["EDITOR", "LANG"])
-        self._tmux("set-hook", "-g", "window-renamed", "display-message renamed")
+        self._place.run("set-hook", "-g", "window-renamed", "display-message renamed")
         await call("show_hooks")
         operations = [
             {"tool": "get_tmux_variables", "arguments": {"names": ["pane_pid"], "pane_id": pane}},
@@ -220,10 +240,6 @@ class Story:
         await self._call("kill_pane", pane_id=made["pane_id"])
         await self._call("kill_window", window_id=window["window_id"])
         await self._call("kill_session", session="bookshop")
-
-    def _tmux(self, *words: str) -> None:
-        path = self._base / f"tmux-{os.getuid()}" / "tmuxmcp"
-        subprocess.run(["tmux", "-N", "-S", path, *words], check=True)
 
 
 def shape(value: Any) -> Any:
