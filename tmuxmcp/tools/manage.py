@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tmuxmcp import limits
 from tmuxmcp.errors import DuplicateName, InvalidArgument, TmuxFailed, ToolError
-from tmuxmcp.terminal import channels, rows
+from tmuxmcp.terminal import channels, rows, session_options
 from tmuxmcp.terminal.clock import effective_timeout
 from tmuxmcp.terminal.guards import choose
 from tmuxmcp.terminal.rows import Pane, Session, Window
+from tmuxmcp.terminal.session_options import Setting
 from tmuxmcp.terminal.targets import session_target
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, Command, command, target
@@ -367,9 +368,9 @@ async def signal_channel(call: Call, args: SignalChannel) -> ChannelSignal:
 # Options
 
 
-class SettingResult(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Where a setting holds now. Without `session_id` it is server-wide, except for `exempt_sessions`,
-    which have a value of their own."""
+class Holds(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where a setting holds now: in one session, or server-wide except for `exempt_sessions`, which have a
+    value of their own."""
 
     scope: Literal["server", "session"]
     session_id: str = ""
@@ -381,16 +382,16 @@ class SetMouseEnabled(Arguments, kw_only=True):
     enabled: bool
 
 
-class MouseSetting(SettingResult, kw_only=True, omit_defaults=True):
+class Mouse(Holds, kw_only=True, omit_defaults=True):
     enabled: bool
 
 
-async def set_mouse_enabled(call: Call, args: SetMouseEnabled) -> MouseSetting:
+async def set_mouse_enabled(call: Call, args: SetMouseEnabled) -> Mouse:
     """Whether clicks and the wheel of whoever watches go to tmux; without `session` for all."""
-    value = Arg("FLAG", "on" if args.enabled else "off")
-    answer = await _set(call, args.session, "mouse", value)
-    scope, session_id, exempt = _scope(args.session, answer, str(int(args.enabled)))
-    return MouseSetting(scope=scope, session_id=session_id, exempt_sessions=exempt, enabled=args.enabled)
+    setting = await session_options.set_mouse(
+        call.terminal.client, None if args.session is UNSET else args.session, args.enabled
+    )
+    return Mouse(**_where(call, setting), enabled=args.enabled)
 
 
 class SetHistoryLimit(Arguments, kw_only=True):
@@ -398,61 +399,24 @@ class SetHistoryLimit(Arguments, kw_only=True):
     lines: Annotated[int, Meta(ge=limits.HISTORY_LINES_RANGE[0], le=limits.HISTORY_LINES_RANGE[1])]
 
 
-class HistorySetting(SettingResult, kw_only=True, omit_defaults=True):
-    """`lines` holds for new panes; of those there are, `unchanged_panes` keep the limit they had."""
+class HistoryLimit(Holds, kw_only=True, omit_defaults=True):
+    """`lines` holds for new panes; of those there are, `unchanged_panes` have another limit."""
 
     lines: int
     unchanged_panes: list[str] = []
 
 
-async def set_history_limit(call: Call, args: SetHistoryLimit) -> HistorySetting:
+async def set_history_limit(call: Call, args: SetHistoryLimit) -> HistoryLimit:
     """Rows of history for new panes of the session, or of all; `unchanged_panes` keep their old limit."""
-    lines = str(args.lines)
-    answer = await _set(call, args.session, "history-limit", Arg("LINES", lines))
-    scope, session_id, exempt = _scope(args.session, answer, lines)
-    return HistorySetting(
-        scope=scope,
-        session_id=session_id,
-        exempt_sessions=exempt,
-        lines=args.lines,
-        unchanged_panes=_others(answer["panes" if scope == "server" else "session_panes"], lines),
+    setting = await session_options.set_history_limit(
+        call.terminal.client, None if args.session is UNSET else args.session, args.lines
     )
+    unchanged = [id for id, lines in setting.history_limits.items() if lines != args.lines]
+    return HistoryLimit(**_where(call, setting), lines=args.lines, unchanged_panes=unchanged)
 
 
-async def _set(call: Call, session: str | UnsetType, option: str, value: Arg) -> dict[str, str]:
-    """Set a session option, of one session or of all that have no value of their own."""
-    panes = "#{W:#{P:#{pane_id}=#{history_limit} }}"
-    template = Template(
-        session_id="#{session_id}",
-        sessions=f"#{{S:#{{session_id}}=#{{{option}}} }}",
-        panes=f"#{{S:{panes}}}",
-        session_panes=panes,
-    )
-    client = call.terminal.client
-    if session is UNSET:
-        change = command("set-option", "-g", option, value)
-        (answer,) = await client.rows(change, listing=command("display-message"), template=template)
-        return answer
-    aim = target(await session_target(client, session))
-    (answer,) = await client.rows(
-        command("has-session", "-t", aim),
-        command("set-option", "-t", aim, option, value),
-        listing=command("display-message", "-t", aim),
-        template=template,
-    )
-    call.touched.append(answer["session_id"])
-    return answer
-
-
-def _scope(
-    session: str | UnsetType, answer: dict[str, str], value: str
-) -> tuple[Literal["server", "session"], str, list[str]]:
-    if session is UNSET:
-        return "server", "", _others(answer["sessions"], value)
-    return "session", answer["session_id"], []
-
-
-def _others(pairs: str, value: str) -> list[str]:
-    """The ids in ``$0=1 $1=0 `` that have another value, each once."""
-    found = (pair.partition("=") for pair in pairs.split())
-    return list(dict.fromkeys(id for id, _, has in found if has != value))
+def _where(call: Call, setting: Setting) -> dict[str, Any]:
+    if setting.session_id is None:
+        return {"scope": "server", "exempt_sessions": setting.exempt_sessions}
+    call.touched.append(setting.session_id)
+    return {"scope": "session", "session_id": setting.session_id}
