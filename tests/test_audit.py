@@ -71,6 +71,7 @@ def standard_error(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     monkeypatch.setattr(stderr, "FD", writing)
+    monkeypatch.setattr(stderr, "_torn", False)
     yield reading
     os.close(reading)
     os.close(writing)
@@ -249,6 +250,25 @@ def test_a_name_outside_the_manifest_is_not_shown(record: Record) -> None:
     assert "hunter2" not in record.path.read_text()
 
 
+def test_the_largest_event_is_cut_and_says_so(record: Record) -> None:
+    client = {"name": "\u1234" * 1000, "version": "\u1234" * 1000}
+    with record.audit.call(
+        "list_panes",
+        {},
+        row=ROWS["list_panes"],
+        grounds="TOOLSETS",
+        client=client,
+        request_id="\u1234" * 1000,
+    ) as entry:
+        entry.targets = [f"%{10**19 + number}" for number in range(100)]
+        entry.ran = {("list-panes", id, id): 10**9 for id in entry.targets}
+    (line,) = record.path.read_bytes().splitlines()
+    assert len(line) < LINE_BYTES
+    event = json.loads(line)
+    assert event["targets"][-1] == "and 68 more"
+    assert event["tmux"] == event["arguments"] == "omitted: too long"
+
+
 async def test_tmux_commands_are_noted_by_name_and_id_only(record: Record) -> None:
     runner = AuditedRunner(FakeRunner(default=""))
 
@@ -346,6 +366,16 @@ def test_off_writes_nothing(standard_error: int) -> None:
         pass
     with pytest.raises(BlockingIOError):
         os.read(standard_error, 1)
+
+
+def test_a_line_that_was_cut_does_not_spoil_the_next(standard_error: int) -> None:
+    assert not stderr.write_line("x" * 1_000_000)
+    cut = os.read(standard_error, 1 << 20)
+    assert stderr.write_line("whole")
+    assert not cut.endswith(b"\n")
+    assert os.read(standard_error, 1 << 20) == b"\nwhole\n"
+    assert stderr.write_line("again")
+    assert os.read(standard_error, 1 << 20) == b"again\n"
 
 
 def test_a_closed_standard_error_is_only_a_lost_line(monkeypatch: pytest.MonkeyPatch) -> None:

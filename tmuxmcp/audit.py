@@ -33,8 +33,10 @@ LINE_BYTES = 4096
 """A longer event loses its arguments, then its tmux commands, and says so."""
 SHOWN_CHARACTERS = 200
 """Of one string that is shown."""
+SHOWN_OF_CALLER = 64
+"""Characters of what a client calls itself and its request."""
 SHOWN_ITEMS = 32
-"""Of one list, and of the distinct tmux commands of one call."""
+"""Of one list; how many more there were is said."""
 
 PAYLOAD_SINKS: frozenset[Sink] = frozenset({"pane-input", "shell-command", "process-argv"})
 ID = re.compile(r"=?([$@%][0-9]{1,20}):?")
@@ -48,7 +50,10 @@ Fields: TypeAlias = "dict[str, Sink | Fields]"
 
 @dataclass
 class Entry:
-    """One call under way. The server sets `outcome` and adds the ids that it resolved to `targets`."""
+    """One call under way. The server sets `outcome` and adds the ids that it resolved to `targets`.
+
+    `decoded` says that the arguments were found to be of the tool's schema, so that text is where it belongs.
+    """
 
     audit: Audit
     name: str
@@ -142,8 +147,8 @@ class Audit:
     ) -> Iterator[Entry]:
         """Record one tools/call. `row` is None for a name that the manifest does not know."""
         caller = {
-            "client": {key: value[:SHOWN_CHARACTERS] for key, value in client.items()},
-            "request_id": request_id[:SHOWN_CHARACTERS] if isinstance(request_id, str) else request_id,
+            "client": {key: value[:SHOWN_OF_CALLER] for key, value in client.items()},
+            "request_id": request_id[:SHOWN_OF_CALLER] if isinstance(request_id, str) else request_id,
         }
         with self.entry(Entry(self, name, arguments, row, grounds, caller)) as entry:
             yield entry
@@ -161,9 +166,10 @@ class Audit:
             raise
         except Exception:
             entry.outcome = "internal_error" if entry.outcome == "ok" else entry.outcome
+            entry.decoded = False
             raise
         except BaseException:
-            entry.outcome = "cancelled"
+            entry.outcome, entry.decoded = "cancelled", False
             raise
         finally:
             _current.reset(outer)
@@ -183,8 +189,8 @@ class Audit:
             event["grounds"] = entry.grounds
         event |= entry.caller
         event |= {"duration_ms": round(seconds * 1000, 1), "outcome": entry.outcome}
-        event["targets"] = list(dict.fromkeys(entry.targets))[:SHOWN_ITEMS]
-        event["tmux"] = [_command(key, count) for key, count in list(entry.ran.items())[:SHOWN_ITEMS]]
+        event["targets"] = _first(list(dict.fromkeys(entry.targets)))
+        event["tmux"] = _first([_command(key, count) for key, count in entry.ran.items()])
         sinks = _tree(row.sinks) if row else {}
         event["arguments"] = self._shown(
             {} if entry.arguments is None else entry.arguments, sinks, entry.decoded
@@ -198,11 +204,10 @@ class Audit:
         if isinstance(sink, str) and sink in PAYLOAD_SINKS:
             return self._digest(value)
         if isinstance(value, list):
-            more = [f"and {len(value) - SHOWN_ITEMS} more"] if len(value) > SHOWN_ITEMS else []
             return [
                 self._digest(item) if isinstance(item, list) else self._shown(item, sink, decoded)
-                for item in value[:SHOWN_ITEMS]
-            ] + more
+                for item in _first(value)
+            ]
         if isinstance(sink, dict):
             return self._fields(value, sink, decoded) if isinstance(value, Mapping) else self._digest(value)
         if isinstance(value, (int, float)) and abs(value) < 2**53:
@@ -233,11 +238,12 @@ class Audit:
     def _write(self, event: dict[str, Any]) -> None:
         if self._lost:
             event["lost"] = self._lost
-        for needless in ("arguments", "tmux", "targets"):
-            line = json.dumps(event, separators=(",", ":"))
+        line = json.dumps(event, separators=(",", ":"))
+        for long in ("arguments", "tmux", "targets"):
             if len(line) < LINE_BYTES:
                 break
-            event[needless] = "omitted: too long"
+            event[long] = "omitted: too long"
+            line = json.dumps(event, separators=(",", ":"))
         written = stderr.write_line(line) if self._path is None else self._append(self._path, line)
         self._lost = 0 if written else self._lost + 1
 
@@ -279,6 +285,11 @@ def _append(path: str, data: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(fd)
+
+
+def _first(items: list[Any]) -> list[Any]:
+    more = len(items) - SHOWN_ITEMS
+    return items if more <= 0 else [*items[:SHOWN_ITEMS], f"and {more} more"]
 
 
 def _command(key: tuple[str, ...], count: int) -> dict[str, Any]:
