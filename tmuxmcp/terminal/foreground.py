@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
@@ -14,7 +15,11 @@ from tmuxmcp.tmux.runner import Runner
 
 
 class Process(NamedTuple):
-    """The leader of a terminal's foreground process group."""
+    """The leader of a terminal's foreground process group.
+
+    Without `args` it has ended, and the rest of its group has the terminal: the pager at the end of a
+    pipeline, say. Then tmux gives the pane's shell as its program.
+    """
 
     pid: int
     args: list[str]
@@ -28,22 +33,41 @@ class Process(NamedTuple):
 
 async def foreground(state: State, runner: Runner) -> Process | None:
     """The foreground process of a pane, or None when the system does not say."""
+    group = 0
     with suppress(OSError, ValueError, IndexError):
         # Linux says it without a process: field 8 of stat is the terminal's foreground group.
         stat = Path(f"/proc/{state.pid}/stat").read_text(errors="replace")
-        pid = int(stat.rpartition(")")[2].split()[5])
-        line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        return Process(pid, line.removesuffix("\0").split("\0"))
-    with suppress(ToolError):
-        terminal = state.tty.removeprefix("/dev/")
-        output = await runner.run(
-            ["ps", "-o", "pid=,tpgid=,args=", "-t", terminal], timeout=2.0, max_output=1_000_000
-        )
-        for row in output.stdout.decode(errors="replace").splitlines():
-            leader, group, *args = row.split()
-            if leader == group:
-                return Process(int(leader), args)
-    return None
+        group = int(stat.rpartition(")")[2].split()[5])
+        line = Path(f"/proc/{group}/cmdline").read_bytes().decode(errors="replace")
+        return Process(group, line.removesuffix("\0").split("\0") if line else [])
+    if not group:
+        for pid, _, group, args in await _processes(state, runner):
+            if pid == group:
+                return Process(pid, args)
+    return Process(group, []) if group > 0 and _ended(group) else None
+
+
+async def _processes(state: State, runner: Runner) -> list[tuple[int, int, int, list[str]]]:
+    """The processes on a pane's terminal: id, process group, the terminal's foreground group, arguments."""
+    terminal = state.tty.removeprefix("/dev/")
+    argv = ["ps", "-o", "pid=,pgid=,tpgid=,args=", "-t", terminal]
+    try:
+        output = await runner.run(argv, timeout=2.0, max_output=1_000_000)
+    except ToolError:
+        return []
+    rows = (row.split() for row in output.stdout.decode(errors="replace").splitlines())
+    return [(int(pid), int(own), int(group), args) for pid, own, group, *args in rows]
+
+
+def _ended(pid: int) -> bool:
+    """Whether there is no such process. One that the system hides from us is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 class Readiness(Enum):
@@ -75,9 +99,13 @@ async def readiness(state: State, runner: Runner, *, starting: bool) -> Readines
     discipline = Discipline.of(state.tty)
     canonical = discipline is None or discipline.canonical
     if name is not None:
+        process = await foreground(state, runner)
+        if process is not None and not process.args:
+            if starting:
+                return Readiness.NOT_YET
+            raise busy(state, await _rest(process.pid, state, runner))
         if discipline is not None and not canonical:
             return Readiness.PROMPT if mode_of_prompt(name, discipline) else Readiness.NOT_YET
-        process = await foreground(state, runner)
         if process is not None and not process.interactive and not starting:
             raise busy(state, " ".join(process.args[:3]))
         if shells.has_editor(name) and discipline is not None:
@@ -88,6 +116,12 @@ async def readiness(state: State, runner: Runner, *, starting: bool) -> Readines
     if starting:
         return Readiness.NOT_YET
     raise busy(state, state.program)
+
+
+async def _rest(group: int, state: State, runner: Runner) -> str:
+    """What runs in a process group whose leader has ended."""
+    found = (args for _, own, _, args in await _processes(state, runner) if own == group)
+    return " ".join(next(found, ["a pipeline"])[:3])
 
 
 def busy(state: State, program: str) -> PaneBusy:
