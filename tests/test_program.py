@@ -8,7 +8,6 @@ import select
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,11 +137,9 @@ def test_the_default_socket_has_teardown_until_a_server_is_there(
 def test_nothing_but_the_list_waits_for_a_tmux_that_hangs(mute: Path) -> None:
     with Program(mute) as program:
         program.open()
-        opened = time.monotonic()
-        program.result(program.request("ping"))
-        assert time.monotonic() - opened < 1
-        listed = program.tools()
-        assert time.monotonic() - opened < 4
+        listing, ping = program.request("tools/list"), program.request("ping")
+        assert program.receive()["id"] == ping
+        listed = program.result(listing)["tools"]
         assert len(listed) == 43
         assert all(tool["annotations"] == CONSERVATIVE for tool in listed)
         assert program.record()["tmux_usable"] is False
