@@ -188,7 +188,7 @@ async def test_no_descriptor_of_ours_is_passed_on(processes: ProcessRunner) -> N
 
 
 async def test_it_is_out_of_reach_of_the_terminals_signals(processes: ProcessRunner) -> None:
-    answer = await run(processes, sys.executable, "-c", "import os; print(os.getsid(0) == os.getpid())")
+    answer = await run(processes, sys.executable, "-c", "import os; print(os.getpgid(0) == os.getpid())")
     assert answer.stdout == b"True\n"
 
 

@@ -127,7 +127,9 @@ def _spawn(
             cwd=cwd,
             env=env,
             bufsize=0,
-            start_new_session=True,
+            # What a terminal sends to our process group (Ctrl-C) is not meant for tmux. A session of its own
+            # would do the same, but Linux schedules each session apart, and one that is new comes last.
+            process_group=0,
         )
     except OSError as error:
         if cwd is not None and error.filename == cwd:
