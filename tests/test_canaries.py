@@ -189,8 +189,8 @@ def _cases(tool: str, schema: Mapping[str, Any], prefix: str) -> Iterator[Case]:
 def test_every_string_of_every_tool_is_tried() -> None:
     tried = {(case.tool, case.path) for case in cases()}
     strings = words(
-        "session window_id pane_id with_pane_id name names new_name title channel pattern patterns stop cursor "
-        "run text keys command start_directory"
+        "session window_id pane_id with_pane_id name names new_name title channel pattern patterns stop "
+        "cursor run text keys command start_directory"
     )
     for tool, row in offer.rows().items():
         for path in row.sinks:
@@ -308,6 +308,10 @@ async def test_a_canary_would_sing(world: World) -> None:
     """The same texts do run where tmux expands them, so that silence means something."""
     bench = Bench(world.path, Counting())
     assert await world.is_unharmed(bench)
-    world.tmux("new-window", "-d", "-t", "target:", "-n", f"#({RUNS})", "sleep 30")
-    await bench.until(world.hit.exists)
+
+    def sang() -> bool:
+        world.tmux("rename-window", "-t", world.window, f"#({RUNS})")
+        return world.hit.exists()
+
+    await bench.until(sang)
     world.hit.unlink()
