@@ -178,7 +178,7 @@ async def interrupt(p: Pane, program: str) -> None:
 
 async def test_typing_answers_a_command_that_asks(socket_path: Path, shell: str) -> None:
     """Only typing is serialised: input passes while a command waits for it."""
-    ask = "sh -c 'printf \"Password: \"; stty -echo; read p; stty echo; echo; echo got $p'"
+    ask = "sh -c 'stty -echo; printf \"Password: \"; read p; stty echo; echo; echo got $p'"
     async with pane(socket_path, shell) as p:
 
         async def answer() -> None:

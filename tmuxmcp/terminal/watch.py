@@ -85,14 +85,16 @@ class Watch:
         self._progress = progress
 
     async def until_ready(self) -> Reading:
-        """Wait until the reader takes the command. A local terminal tells it by its mode alone."""
+        """Wait until the reader says that it takes the command.
+
+        The terminal's mode tells when it is worth a look; only the reader's own word counts, because a
+        shell can be seen in that mode on its way.
+        """
         ticker = Ticker(self._clock, self._deadline)
-        local = shells.shell(self._before.state.program) is not None
         while self._clock.now() < self._deadline:
             discipline = Discipline.of(self._before.state.tty)
-            if local and discipline is not None and discipline.canonical and not discipline.echo:
-                return Reading.READY
-            if local and discipline is not None and ticker.quiet < 25 * _GLANCE_SECONDS:
+            hint = discipline is not None and discipline.canonical and not discipline.echo
+            if not hint and ticker.quiet < 25 * _GLANCE_SECONDS:
                 await self._clock.sleep(_GLANCE_SECONDS / 2)
                 continue
             look = await self._terminal.look(self._pane_id)
