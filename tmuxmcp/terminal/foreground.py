@@ -74,7 +74,10 @@ class Readiness(Enum):
     """Whether a command can be typed now."""
 
     PROMPT = "the shell is at its prompt"
-    NOT_YET = "the shell is still starting, runs something of its own, or waits for input"
+    NOT_YET = (
+        "the shell is still starting, runs something of its own, or waits for input. Look with "
+        "snapshot_pane; then call again with a longer timeout, or answer with send_keys"
+    )
 
 
 def mode_of_prompt(name: str, discipline: Discipline) -> bool:

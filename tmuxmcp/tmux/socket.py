@@ -159,7 +159,8 @@ async def start_lock(socket: Socket, timeout: float) -> AsyncIterator[None]:
         ) from None
     except OSError as error:
         raise TmuxUnusable(
-            f"The lock {path} cannot be taken: {error.strerror}. Its directory has to be writable for you.",
+            f"The lock {path} cannot be taken: {error.strerror}. Its directory has to be writable for you: "
+            "make it so, or choose another socket with TMUXMCP_SOCKET.",
             socket=socket.path,
         ) from None
     try:
