@@ -61,10 +61,19 @@ class Place:
             own["TMUXMCP_TMUX_BIN"] = TMUX
         return {name: value for name, value in (own | more).items() if value is not None}
 
-    def tmux(self, *arguments: str, check: bool = True) -> str:
-        """Run a tmux command past the server."""
-        argv = [TMUX, "-u", "-N", "-S", str(self.socket), *arguments]
-        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    def tmux(self, *arguments: str, check: bool = True, start: bool = False) -> str:
+        """Run a tmux command past the server. Only with `start` may it start a tmux server."""
+        argv = [TMUX, "-u", *([] if start else ["-N"]), "-S", str(self.socket), *arguments]
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(
+            argv,
+            env=env,
+            cwd=self.work,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
         assert done.returncode == 0 or not check, f"{arguments}: {done.stderr}"
         return done.stdout
 
@@ -142,16 +151,19 @@ class Session:
         await until(lambda: self.program(pane) == program)
 
 
-def server(place: Place, **environ: str | None) -> list[str]:
+PROGRAM = (sys.executable, "-m", "tmuxmcp")
+
+
+def server(place: Place, *program: str, **environ: str | None) -> list[str]:
     """The argv of a server at this place, which gets nothing else of our environment."""
     variables = [f"{name}={value}" for name, value in place.environment(**environ).items()]
-    return ["env", "-i", *variables, sys.executable, "-m", "tmuxmcp"]
+    return ["env", "-i", *variables, *(program or PROGRAM)]
 
 
 @asynccontextmanager
-async def connected(place: Place, **environ: str | None) -> AsyncIterator[Session]:
+async def connected(place: Place, *program: str, **environ: str | None) -> AsyncIterator[Session]:
     """A client of a server at this place, with more variables for the server's environment."""
-    command, *arguments = server(place, **environ)
+    command, *arguments = server(place, *program, **environ)
     parameters = StdioServerParameters(command=command, args=arguments, cwd=place.work)
     with place.errors.open("a") as errors:
         async with Client(stdio_client(parameters, errlog=errors)) as client:
