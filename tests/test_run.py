@@ -15,6 +15,7 @@ from tests.panes import Pane, pane
 from tmuxmcp.errors import NotFound, PaneBusy, PaneDead, PaneInMode, PaneSynchronized
 from tmuxmcp.terminal.keyboard import Stroke, Typed
 from tmuxmcp.terminal.run import Runner
+from tmuxmcp.terminal.shells import Marks
 from tmuxmcp.terminal.watch import Ending
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +72,13 @@ async def test_what_a_builtin_says_on_standard_error_is_not_late(socket_path: Pa
         ending = await p.run("kill")
         assert (ending.outcome, ending.status) == ("completed", 1)
         assert ending.text.startswith("usage:")
+
+
+async def test_marks_of_digits_alone_are_no_file_descriptors(socket_path: Path, shell: str) -> None:
+    async with pane(socket_path, shell) as p:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Marks, "new", lambda: Marks("4023193444640433"))
+            assert told(await p.run("echo one\necho two")) == ("completed", 0, "one\ntwo\n")
 
 
 async def test_state_of_the_shell_lasts(socket_path: Path, shell: str) -> None:
@@ -233,6 +241,22 @@ async def test_after_a_timeout_the_command_goes_on(socket_path: Path) -> None:
         assert (*told(ending), ending.running) == ("timed_out", None, "early\n".rstrip(), True)
         with pytest.raises(PaneBusy, match="sleep"):
             await p.run("echo no")
+
+
+async def test_a_full_screen_program_covers_the_output_and_nothing_else(socket_path: Path) -> None:
+    async with pane(socket_path, "bash") as p:
+        ending = await p.run("echo before; less /etc/passwd", timeout=1)
+        assert (*told(ending), ending.reason) == ("timed_out", None, "before", None)
+        await p.type("q")
+        assert told(await p.run("tput smcup; echo on the other screen; false"))[:2] == ("completed", 1)
+        assert (await p.run("tput rmcup")).outcome == "completed"
+
+
+async def test_the_end_of_an_inner_shell_with_another_prompt(socket_path: Path) -> None:
+    async with pane(socket_path, "bash") as p:
+        assert (await p.run("PS1='inner> ' sh", timeout=1)).outcome == "timed_out"
+        ending = await p.run("exit 4")
+        assert (ending.outcome, ending.status) == ("shell_exited", 4)
 
 
 async def test_other_programs_are_refused(socket_path: Path, shell: str) -> None:

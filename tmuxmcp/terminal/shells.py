@@ -226,10 +226,10 @@ _READER = (
     "s=$(stty -g);stty -echo icanon iexten lnext ^V;"
     'p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- "$1";;*)printf \'%s\\n\' "$1";;esac;}};'
     "v= w= n=$(echo;echo x);n=${{n%x}};"
-    "printf '{dim}%s%s={plain}\\n' {split}>/dev/tty;"
+    "printf '{dim}%s%s={plain}\\n' {split} >/dev/tty;"
     "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
     '[#]*)p "${{l#?}}">/dev/tty;;*)break;;esac;done;'
-    'stty $s;{opening}>/dev/tty;p "$v$w"'
+    'stty $s;{opening} >/dev/tty;p "$v$w"'
 )
 
 

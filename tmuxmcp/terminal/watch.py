@@ -15,6 +15,7 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from tmuxmcp.terminal import shells
+from tmuxmcp.terminal.capture import read
 from tmuxmcp.terminal.clock import Progress, Ticker
 from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
@@ -181,6 +182,12 @@ class Watch:
 
     async def _output(self, look: Look, typed: State) -> tuple[str, Reason | None]:
         """What stands between the marks, from a look that may have to be taken again from further back."""
+        if look.state.alternate and not self._marks.closing(look.text):
+            # A full-screen program covers the output; tmux keeps what is underneath.
+            stream = await read(self._terminal.client, self._pane_id)
+            underneath = "\n".join(stream.lines)
+            covered = self._marks.opening(underneath)
+            return (underneath[covered.end() :].rstrip("\n") if covered else ""), None
         if self._marks.opening(look.text) is None:
             rows = look.state.row - typed.row + _ROWS_BACK
             whole = look.state.trimmed or rows < 0 or rows > look.state.history_size
@@ -197,29 +204,32 @@ class Watch:
                 closing = self._marks.closing(look.text)
         start = opening.end() if opening and not reason else 0
         if closing is None:
-            # On the alternate screen is a program's picture, not the command's output.
-            return ("" if look.state.alternate else look.text[start:].rstrip("\n")), reason
+            return look.text[start:].rstrip("\n"), reason
         return look.text[start : closing.start()].removesuffix("\n"), reason
 
     async def _prompt_is_back(self, look: Look, still: float) -> bool:
         """Whether the shell seems to wait for its next command, though the closing mark is not there."""
-        state, before = look.state, self._before
-        name = shells.shell(state.program)
-        left = name is not None and shells.carries_shell(before.state.program)
-        if not left and not _alike(look.last_line, before.last_line):
-            return False
+        program, before = look.state.program, self._before
+        alike = _alike(look.last_line, before.last_line)
+        name = shells.shell(program)
         if name is None:
-            return state.program == before.state.program and still >= _STILL_BLIND_SECONDS
-        discipline = Discipline.of(state.tty)
+            return alike and program == before.state.program and still >= _STILL_BLIND_SECONDS
+        discipline = Discipline.of(look.state.tty)
         if discipline is None or not mode_of_prompt(name, discipline):
             return False
         if discipline.canonical and still < _STILL_BLIND_SECONDS:
             return False
-        if (opening := self._marks.opening(look.text)) is None:
+        if shells.carries_shell(before.state.program):
             return True
-        process = await foreground(state, self._terminal.client.runner)
+        opening = self._marks.opening(look.text)
+        if opening is None:
+            return alike
+        ours = int(opening["pid"])
+        if not _alive(ours):
+            return True
         # Another shell at its prompt while the first one lives was started by the command and still runs.
-        return process is None or process.pid == int(opening["pid"]) or not _alive(int(opening["pid"]))
+        process = await foreground(look.state, self._terminal.client.runner)
+        return alike and (process is None or process.pid == ours)
 
     def _ignored(self, look: Look) -> bool:
         """Whether the typed line still stands in the shell's editor, part of something unfinished."""
