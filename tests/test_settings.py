@@ -204,6 +204,16 @@ def test_retired_switches_name_their_replacement(prefix: str, suffix: str) -> No
     assert "inspect, manage, execute and teardown" in message
 
 
+@pytest.mark.parametrize(
+    ("name", "replacement"),
+    [("LIBTMUX_SOCKET_PATH", "TMUXMCP_SOCKET=path:/"), ("LIBTMUX_TMUX_BIN", "TMUXMCP_TMUX_BIN")],
+)
+def test_retired_names_name_their_replacement(name: str, replacement: str) -> None:
+    message = refusal([], {name: "/some/where"})
+    assert message.startswith(f"{name} is set")
+    assert replacement in message
+
+
 def test_inherit_reads_the_users_configuration() -> None:
     assert resolve(["--socket", "inherit"], {}).tmux_config == "user"
 

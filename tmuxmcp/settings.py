@@ -255,9 +255,17 @@ SETTINGS = (
 
 _TOOLSETS = "TMUXMCP_TOOLSETS, a set of inspect, manage, execute and teardown"
 _RETIRED = {
-    "SAFETY": f"The replacement is {_TOOLSETS}: write inspect for readonly, inspect,manage,execute for "
-    "mutating, inspect,manage,execute,teardown for destructive.",
-    "READ_ONLY": f"The replacement is {_TOOLSETS}: write inspect for the tools that only look.",
+    "LIBTMUX_SOCKET_PATH": f"The replacement is {PREFIX}SOCKET=path:/absolute/socket.",
+    "LIBTMUX_TMUX_BIN": f"The replacement is {PREFIX}TMUX_BIN.",
+    **dict.fromkeys(
+        ("LIBTMUX_SAFETY", f"{PREFIX}SAFETY"),
+        f"The replacement is {_TOOLSETS}: write inspect for readonly, inspect,manage,execute for mutating, "
+        "inspect,manage,execute,teardown for destructive.",
+    ),
+    **dict.fromkeys(
+        ("LIBTMUX_READ_ONLY", f"{PREFIX}READ_ONLY"),
+        f"The replacement is {_TOOLSETS}: write inspect for the tools that only look.",
+    ),
 }
 
 
@@ -285,10 +293,9 @@ def _parse(setting: Setting, spelling: str, text: str) -> Any:
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
-    for suffix, replacement in _RETIRED.items():
-        for name in (f"LIBTMUX_{suffix}", f"{PREFIX}{suffix}"):
-            if name in environ:
-                raise StartupError(f"{name} is set, but is no setting of tmuxmcp. {replacement}")
+    for name, replacement in _RETIRED.items():
+        if name in environ:
+            raise StartupError(f"{name} is set, but is no setting of tmuxmcp. {replacement}")
     known = [setting.variable for setting in SETTINGS]
     for name in sorted(environ):
         if name.startswith(PREFIX) and not name.startswith(RELAY_PREFIX) and name not in known:
