@@ -6,6 +6,7 @@ everything else here together. Whatever takes a tmux process happens while the c
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ NOT_STARTED = 2
 
 def main() -> int:
     """Run with this process's arguments and environment. The result is an exit status."""
+    # Of the hundreds of thousands of objects that a start makes, hardly any is garbage.
+    gc.disable()
     try:
         decision = decide(sys.argv[1:], os.environ)
         if decision.settings.check:
@@ -133,6 +136,8 @@ def serve(decision: Decision) -> NoReturn:
             await server.serve(service, inbound, outbound)
             tasks.cancel_scope.cancel()
 
+    gc.freeze()
+    gc.enable()
     transport.run(run)
 
 

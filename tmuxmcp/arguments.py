@@ -11,6 +11,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -23,6 +24,7 @@ DEPTH = 32
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+_info = cache(inspect.type_info)
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SCALARS: Mapping[type, str] = {
     bool: "boolean",
@@ -41,7 +43,7 @@ class Parameters(Generic[T]):
 
     def __init__(self, struct: type[T], choices: Mapping[str, Sequence[str]] | None = None) -> None:
         self._struct = struct
-        self._info = _narrowed(inspect.type_info(struct), choices or {}, "")
+        self._info = _narrowed(_info(struct), choices or {}, "")
 
     @property
     def schema(self) -> dict[str, Any]:

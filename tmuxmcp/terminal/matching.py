@@ -12,15 +12,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from threading import Event
-from typing import NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
 import anyio
-import re2  # type: ignore[import-untyped]
 from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 
 from tmuxmcp import limits
 from tmuxmcp.errors import InvalidPattern, MatchBudget
+
+if TYPE_CHECKING:
+    import re2  # type: ignore[import-untyped]
 
 BUDGET_SECONDS = 2.0
 """The time that one search may take, waiting for a thread included."""
@@ -132,6 +134,8 @@ def compile(patterns: Sequence[str], *, regex: bool, match_case: bool) -> Matche
             f"{len(patterns)} patterns were given: at most {limits.PATTERNS} are taken. "
             "Join alternatives as a|b with regex=true."
         )
+    import re2  # here, because it takes 2.5 MB, and many a server never searches
+
     options = re2.Options()
     options.literal = not regex
     options.case_sensitive = match_case
@@ -152,6 +156,8 @@ def _compile(pattern: str, index: int, options: re2.Options) -> _Compiled:
         _refuse(index, f"it has {len(pattern)} characters; at most {limits.PATTERN_CHARACTERS} are taken")
     if options.literal and "\n" in pattern:
         _refuse(index, "it holds a line break, and each line is searched by itself")
+    import re2
+
     try:
         compiled: _Compiled = re2.compile(pattern, options)
     except UnicodeEncodeError:
