@@ -77,6 +77,13 @@ class Place:
         assert done.returncode == 0 or not check, f"{arguments}: {done.stderr}"
         return done.stdout
 
+    def clients(self) -> list[str]:
+        """The tmux clients on the socket that run now."""
+        server = self.tmux("display-message", "-p", "#{pid}", check=False).strip()
+        argv = ["ps", "-A", "-o", "pid=,args="]
+        listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+        return [line for line in listed if f"-S {self.socket} " in line and line.split()[0] != server]
+
 
 @contextmanager
 def place() -> Iterator[Place]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -279,12 +278,6 @@ async def test_c24_a_channel_with_dashes(session: Session, pane: str) -> None:
     assert answer["outcome"] == "signaled"
 
 
-def clients_on(session: Session) -> list[str]:
-    """The tmux processes on the session's socket, without the server."""
-    listed = subprocess.run(["ps", "-A", "-o", "args="], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if str(session.place.socket) in line and "-f " not in line]
-
-
 async def test_c25_cancelled_runs_leave_nothing(session: Session) -> None:
     """Cancelled calls leave no tmux process behind, and the panes can be used."""
     panes = [await session.pane() for _ in range(10)]
@@ -296,7 +289,7 @@ async def test_c25_cancelled_runs_leave_nothing(session: Session) -> None:
             await session.runs(pane, "sleep")
         tasks.cancel_scope.cancel()
     await session.call("list_sessions")
-    assert await until(lambda: not clients_on(session)), clients_on(session)
+    await until(lambda: not session.place.clients())
     assert (await session.refusal("run_shell_command", pane_id=panes[0], command="true"))[
         "code"
     ] == "pane_busy"
