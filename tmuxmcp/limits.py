@@ -65,6 +65,8 @@ TICK_MAX_SECONDS = 0.075
 """The pause between two looks at a pane that has been quiet for TICK_GROWTH_SECONDS."""
 TICK_GROWTH_SECONDS = 5.0
 """How long a quiet pane takes from the shortest tick to the longest."""
+LOOK_SECONDS = 0.5
+"""The longest time without a look at a pane that is known to have printed nothing meanwhile."""
 PROGRESS_SECONDS = 1.0
 """The least time between two progress notifications of one call."""
 

@@ -8,6 +8,7 @@ is not output. On the alternate screen it is the rows that changed.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
@@ -23,6 +24,7 @@ from tmuxmcp.terminal.matching import Matcher
 from tmuxmcp.terminal.panes import Discipline, Look, Terminal, TypedLine
 from tmuxmcp.terminal.place import Place, locate
 from tmuxmcp.terminal.stream import Stream
+from tmuxmcp.terminal.witness import Witness
 
 Outcome = Literal[
     "matched", "any_output", "stopped", "quiet", "run_completed", "timeout", "pane_gone", "server_gone"
@@ -103,6 +105,7 @@ class Wait:
             self._painted = await self._rows()
         self._before = await self._was_there(look, cursor)
         server = look.state.server
+        witness = Witness(look.state)
         fresh = cursor is not None
         try:
             while True:
@@ -117,14 +120,22 @@ class Wait:
                 if self._clock.now() >= self._deadline:
                     return self._ended("timeout", look)
                 await self._progress(self._clock.now() - begun)
-                await ticker.rest()
-                last, look = look, await self._terminal.look(self._pane_id, _ROWS_BACK)
+                await ticker.rest(lambda: witness.still, until=self._quiet_at(ticker))
+                last = look
+                with witness.looking():
+                    look = await self._terminal.look(self._pane_id, _ROWS_BACK)
                 fresh = (look.state, look.text) != (last.state, last.text)
                 if fresh:
                     ticker.changed()
         except (NotFound, NoServer, ServerGone):
             outcome = await self._terminal.gone(server)
             return Waited(outcome, tail=self._shown_tail(), before=self._before, cursor=self._cursor)
+
+    def _quiet_at(self, ticker: Ticker) -> float:
+        """When the wait for silence ends, if it stays quiet until then."""
+        if self._wanted.quiet_for is None:
+            return math.inf
+        return self._clock.now() + self._wanted.quiet_for - ticker.quiet
 
     def _ended(self, outcome: Outcome, look: Look, **rest: Any) -> Waited:
         return Waited(
