@@ -226,7 +226,11 @@ async def test_typed_lines_are_remembered(server: Server, keyboard: Keyboard) ->
     await keyboard.type_everywhere(first.pane_id, Stroke("echo one\n\n echo two", keys=["Enter"]))
     await keyboard.paste(second.pane_id, "three", bracketed=True, enter=True)
     assert [line.text for line in server.terminal.memory(first.pane_id).typed] == ["echo one", " echo two"]
-    assert [line.text for line in server.terminal.memory(second.pane_id).typed] == ["echo one", " echo two", "three"]
+    assert [line.text for line in server.terminal.memory(second.pane_id).typed] == [
+        "echo one",
+        " echo two",
+        "three",
+    ]
     await server.tmux("copy-mode", "-t", second.pane_id)
     with pytest.raises(PaneInMode):
         await keyboard.type_everywhere(second.pane_id, Stroke("refused"))
