@@ -22,6 +22,7 @@ from tests.session import (
     own_session,
     place,
     said,
+    together,
     until,
 )
 
@@ -163,26 +164,21 @@ async def test_c93_the_tmux_server_dies_during_calls() -> None:
 
         async def kill() -> None:
             await session.runs(ran, "sleep")
+            await until(lambda: any("wait-for" in client for client in session.place.clients()))
             os.kill(server_pid(session), signal.SIGKILL)
             died.append(time.monotonic())
 
-        async def ends(tool: str, **arguments: object) -> str:
+        async def outcome(tool: str, **arguments: object) -> str:
             answer = await session.call(tool, timeout=30, **arguments)
             assert time.monotonic() - died[0] < 5
             return str(answer["outcome"])
 
-        outcomes: list[str] = []
-
-        async def note(tool: str, **arguments: object) -> None:
-            outcomes.append(await ends(tool, **arguments))
-
-        await meanwhile(
-            kill(),
-            note("run_shell_command", pane_id=ran, command="sleep 60"),
-            note("wait_for_text", pane_id=waiting, patterns=["never"]),
-            note("wait_for_channel", channel="never"),
+        calls = together(
+            outcome("run_shell_command", pane_id=ran, command="sleep 60"),
+            outcome("wait_for_text", pane_id=waiting, patterns=["never"]),
+            outcome("wait_for_channel", channel="never"),
         )
-        assert outcomes == ["server_gone"] * 3
+        assert await meanwhile(calls, kill()) == ["server_gone"] * 3
         assert await session.call("list_sessions") == {"sessions": []}
         assert (await session.refusal("capture_pane", pane_id=ran))["code"] == "not_found"
         assert said(await session.run(await session.pane(), "echo anew")) == ("completed", 0, "anew")

@@ -168,9 +168,13 @@ async def test_c65_formats_run_nothing(session: Session) -> None:
         made = await session.call(tool, start_directory=str(directory), **arguments)
         ran = await session.run(made["pane_id"], "pwd")
         assert said(ran) == ("completed", 0, str(directory))
-    # tmux does run a format's command where it expands one; by then it would have run ours.
-    session.tmux("display-message", "-p", f"#(touch {work}/control)")
-    await until((work / "control").exists)
+
+    def control() -> bool:
+        """Let tmux run a format's command, which it gives up when its client is gone too soon."""
+        session.tmux("display-message", "-p", f"#(touch {work}/control)")
+        return (work / "control").exists()
+
+    await until(control)
     assert not list(session.place.directory.rglob("hit"))
 
 
