@@ -3,6 +3,7 @@
 PY = .venv/bin/python
 
 test: venv shells ; @$(PY) -m pytest $(ARGS)
+test-mutants: venv tmux ; @$(PY) -m tests.mutants $(ARGS)
 snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
 test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)

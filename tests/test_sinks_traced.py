@@ -173,23 +173,24 @@ class Traced:
         with suppress(ToolError):
             await self.bench.tools(tool, **arguments)
 
-    def filled(self, arguments: Mapping[str, Any], after: str = "") -> dict[str, Any]:
-        """Arguments whose directory exists; with `after` behind each text of ours."""
+    def filled(self, arguments: Mapping[str, Any], after: str = "", only: str = "") -> dict[str, Any]:
+        """Arguments whose directory exists; with `after` behind the texts of the parameter `only`."""
 
-        def fill(value: Any) -> Any:
+        def fill(value: Any, path: str) -> Any:
             if isinstance(value, list):
-                return [fill(each) for each in value]
+                return [fill(each, path) for each in value]
             if isinstance(value, dict):
-                return {name: fill(each) for name, each in value.items()}
+                inner = f"{path}." if path == "operations" else ""
+                return {name: fill(each, f"{inner}{name}" if inner else path) for name, each in value.items()}
+            end = after if path == only else ""
             if value == HERE:
-                directory = self.directory / f"{MARK}{after}"
+                directory = self.directory / f"{MARK}{end}"
                 directory.mkdir(exist_ok=True)
                 return str(directory)
             # The session that is named has to exist.
-            return f"{value}{after}" if isinstance(value, str) and MARK in value else value
+            return f"{value}{end}" if isinstance(value, str) and MARK in value else value
 
-        filled: dict[str, Any] = fill(dict(arguments))
-        return filled
+        return {name: fill(value, name) for name, value in arguments.items()}
 
     def places(self, value: Any) -> list[Place]:
         return traced(self.recorder.calls, value)
@@ -231,14 +232,15 @@ async def test_every_value_lands_where_the_manifest_says(server: Traced, tool: s
 @pytest.mark.parametrize("tool", ALL)
 async def test_no_value_is_expanded_as_a_format(server: Traced, tool: str) -> None:
     """Where tmux would expand a text, it is refused before tmux sees it, or arrives with every # doubled."""
-    for hostile in ("#{pid}", "#(true)", "#S", "}#{pid}"):
-        for arguments in CALLS[tool]:
-            filled = server.filled(arguments, hostile)
-            server.recorder.calls.clear()
-            await server.call(tool, filled)
-            for _, value in values(filled):
-                if isinstance(value, str) and OURS in value:
-                    assert not [place for place in server.places(value) if place.expanded], value
+    for arguments in CALLS[tool]:
+        for path in dict.fromkeys(path for path, value in values(arguments) if MARK in str(value)):
+            for hostile in ("#{pid}", "#(true)", "#S", "}#{pid}"):
+                filled = server.filled(arguments, hostile, path)
+                server.recorder.calls.clear()
+                await server.call(tool, filled)
+                for where, value in values(filled):
+                    if where == path and MARK in str(value):
+                        assert not [place for place in server.places(value) if place.expanded], value
 
 
 def invocation(*words: str, **how: Any) -> Invocation:
