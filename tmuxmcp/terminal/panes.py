@@ -188,7 +188,9 @@ class Terminal:
 
     def memory(self, pane_id: str) -> Memory:
         """What is remembered of a pane; ids are never used again in a tmux server's life."""
-        return self._memories.setdefault(pane_id, Memory())
+        if pane_id not in self._memories:
+            self._memories[pane_id] = Memory()
+        return self._memories[pane_id]
 
     def remember(self, pane_id: str, *lines: str) -> list[TypedLine]:
         """Keep lines that are about to be typed, so that their echo is not taken for output."""

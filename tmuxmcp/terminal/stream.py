@@ -206,6 +206,8 @@ class Ask:
 
 def _width(text: str) -> int:
     """How many cells a text takes."""
+    if text.isascii():
+        return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(unicodedata.category(character) in ("Mn", "Me", "Cf") for character in text)
 

@@ -205,6 +205,6 @@ def render(command: str, position: str, value: str) -> str:
         raise InternalError(f"No value may stand at {position} of {command}. This is a defect of tmuxmcp.")
     if "\x00" in value:
         raise InvalidArgument("The value holds a NUL character, which no argument can carry. Remove it.")
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidArgument("The value holds a lone surrogate, which is not text. Send valid Unicode.")
     return kind(value)
