@@ -88,6 +88,8 @@ async def pane(
     for name in (".bashrc", ".zshrc", ".mkshrc", ".kshrc", ".shrc"):
         (home / name).write_text(rc)
     (home / ".config/fish").mkdir(parents=True)
+    # Without this directory fish reads every manual page of the system, in the background.
+    (home / ".local/share/fish/generated_completions").mkdir(parents=True)
     (home / ".config/fish/config.fish").write_text(f"set fish_greeting\n{rc}")
     config = socket_path.parent / "tmux.conf"
     config.write_text(f"source-file {MINIMAL_CONFIG}\nset -g default-command {Path(shell).name}\n{options}")
