@@ -68,6 +68,7 @@ class Terminal:
         """Make an empty home and an empty directory below `root`."""
         home, directory = root / "home", root / "work"
         (home / ".config/fish").mkdir(parents=True)
+        (home / ".local/share/fish/generated_completions").mkdir(parents=True)
         directory.mkdir()
         (home / ".config/fish/config.fish").write_text("set fish_greeting\n")
         (home / ".zshrc").touch()  # Else zsh asks whether to write one.
