@@ -18,15 +18,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.types import TextContent
+from mcp.types import CallToolResult, TextContent
 
 from tmuxmcp.manifest import TOOLSETS
 
@@ -46,10 +46,28 @@ _FILES = {
 }
 
 
-def record(tmux: str = "tmux") -> dict[str, Any]:
+class Caller(Protocol):
+    """What calls a tool of a server: a client."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], /) -> CallToolResult: ...
+
+
+Connect = Callable[[StdioServerParameters], AbstractAsyncContextManager[Caller]]
+"""Starts a server and connects a client to it."""
+
+
+@asynccontextmanager
+async def connected(server: StdioServerParameters, mode: Any = "legacy") -> AsyncIterator[Caller]:
+    """The SDK's client; its `mode` says which protocol it speaks."""
+    with open(os.devnull, "w") as errors:
+        async with Client(stdio_client(server, errlog=errors), mode=mode) as client:
+            yield client
+
+
+def record(tmux: str = "tmux", connect: Connect = connected) -> dict[str, Any]:
     """Call the tools, and return what is to be kept. Raises `RuntimeError` when one of them fails."""
     with _workplace(tmux) as place:
-        story = Story(place)
+        story = Story(place, connect)
         anyio.run(story.tell)
     version = subprocess.run([tmux, "-V"], check=True, capture_output=True, text=True).stdout.strip()
     return {"tmux": version, "examples": story.examples}
@@ -93,9 +111,10 @@ def _workplace(tmux: str) -> Iterator[Workplace]:
 class Story:
     """The calls, one after the other."""
 
-    def __init__(self, place: Workplace) -> None:
+    def __init__(self, place: Workplace, connect: Connect) -> None:
         self.examples: dict[str, dict[str, Any]] = {}
         self._place = place
+        self._connect = connect
 
     async def tell(self) -> None:
         """Call every tool. Raises `RuntimeError` when one of them fails."""
@@ -116,14 +135,13 @@ class Story:
             env=environment,
             cwd=str(self._place.home / "shop"),
         )
-        with open(os.devnull, "w") as errors:
-            async with Client(stdio_client(server, errlog=errors), mode="legacy") as client:
-                self._client = client
-                made, window = await self._start()
-                await self._look(made, window)
-                await self._arrange(made, window)
-                await self._drive(made)
-                await self._end(made, window)
+        async with self._connect(server) as client:
+            self._client = client
+            made, window = await self._start()
+            await self._look(made, window)
+            await self._arrange(made, window)
+            await self._drive(made)
+            await self._end(made, window)
 
     async def _call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool; the first call of each is its example."""
