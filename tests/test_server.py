@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from tests import fake_service
@@ -323,7 +323,8 @@ async def test_a_silent_tmux_server_holds_up_the_list_and_no_call() -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_sdk_client_over_stdio(mode: Era) -> None:
     command, *arguments = module("fake_service")
-    async with Client(StdioServerParameters(command=command, args=arguments), mode=mode) as client:
+    program = StdioServerParameters(command=command, args=arguments)
+    async with Client(stdio_client(program), mode=mode) as client:
         assert client.server_info is not None
         assert client.server_info.name == "tmuxmcp"
         assert len((await client.list_tools()).tools) == 5
