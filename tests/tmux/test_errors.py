@@ -224,4 +224,13 @@ async def test_a_server_of_another_version_is_not_called_gone() -> None:
     client = Client(runner, Socket("path", "path:/s", "/s"), "tmux")
     with pytest.raises(TmuxUnusable, match="different versions"):
         await client.call(command("list-sessions"))
-    assert len(runner.calls) == 3
+
+
+async def test_a_server_that_is_ending_is_gone() -> None:
+    """While a killed server goes, its socket takes connections and hangs up on them, more than once."""
+    going = Output(1, b"", "server exited unexpectedly\n")
+    gone = Output(1, b"", "no server running on /s\n")
+    runner = FakeRunner(Output(0, b"tmux 3.5a\n", ""), going, going, going, gone, answer_versions=False)
+    client = Client(runner, Socket("path", "path:/s", "/s"), "tmux")
+    with pytest.raises(ServerGone):
+        await client.call(command("list-sessions"))

@@ -30,6 +30,7 @@ Provenance = Literal["minimal", "user", "custom", "unknown"]
 
 _LOCK_SECONDS: Final = 15.0
 _RETRY_SECONDS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+_ENDING_SECONDS: Final = (0.02, 0.1, 0.4, 1.0)
 
 
 class Version(NamedTuple):
@@ -114,14 +115,23 @@ class Client:
             self._version = None
         if isinstance(error, NoServer) and commands[0].name == "has-session":
             raise NotFound(f"{error.message} So the target does not exist.", **error.details)
-        if isinstance(error, ServerGone) and isinstance(await self._ask_version(), ServerGone):
-            # Up to 3.5a a client takes the hang-up of a server from 3.6 on for its end.
+        if isinstance(error, ServerGone) and await self._hangs_up():
             raise TmuxUnusable(
                 f"The tmux server on {self.socket.path} lives, but does not talk to {self.binary}: they are "
                 "of different versions. End that server, or set TMUXMCP_TMUX_BIN to a tmux of its version.",
                 socket=self.socket.path,
             )
         raise error
+
+    async def _hangs_up(self) -> bool:
+        """Whether the server lives and hangs up on us: up to 3.5a a client takes that of one from 3.6 on
+        for the server's end. One that is ending hangs up as well, but not for long.
+        """
+        for delay in _ENDING_SECONDS:
+            if not isinstance(await self._ask_version(), ServerGone):
+                return False
+            await anyio.sleep(delay)
+        return isinstance(await self._ask_version(), ServerGone)
 
     async def try_call(
         self,
