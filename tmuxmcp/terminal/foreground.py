@@ -109,7 +109,9 @@ async def readiness(state: State, runner: Runner, *, starting: bool) -> Readines
             raise busy(state, await _rest(process.pid, state, runner))
         if discipline is not None and not canonical:
             return Readiness.PROMPT if mode_of_prompt(name, discipline) else Readiness.NOT_YET
-        if process is not None and not process.interactive and not starting:
+        if process is not None and not process.interactive:
+            if starting:
+                return Readiness.NOT_YET
             raise busy(state, " ".join(process.args[:3]))
         if shells.has_editor(name) and discipline is not None:
             return Readiness.NOT_YET

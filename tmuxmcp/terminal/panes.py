@@ -15,7 +15,7 @@ from tmuxmcp.errors import NoServer, PaneDead, PaneInMode, PaneInputOff, ServerG
 from tmuxmcp.terminal.buffers import Buffers
 from tmuxmcp.terminal.channels import Channels
 from tmuxmcp.terminal.clock import Clock, SystemClock, now_ms
-from tmuxmcp.tmux.client import Client
+from tmuxmcp.tmux.client import TIMEOUT, Client
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
 
@@ -39,6 +39,9 @@ STATE = Template(
     cursor_y="#{cursor_y}",
     window_id="#{window_id}",
 )
+
+REPLACED = "The pane was given another program (respawn-pane), and the one before has ended."
+"""What is noted of a call that was about the program before."""
 
 
 class State(NamedTuple):
@@ -173,6 +176,8 @@ class Memory:
     """Whether this process made the pane, so that its shell may still be starting."""
     prompted: bool = False
     """Whether its shell has been seen at its prompt."""
+    untaken: str = ""
+    """The nonce of a command's line that was typed, and that the shell has not been seen to take yet."""
     typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))
 
 
@@ -213,10 +218,17 @@ class Terminal:
     def restarted(self, pane_id: str) -> None:
         """A pane's program has just been replaced."""
         memory = self.memory(pane_id)
-        memory.created, memory.prompted = True, False
+        memory.created, memory.prompted, memory.untaken = True, False, ""
         memory.typed.clear()
 
-    async def look(self, pane_id: str, rows_back: int | None = 0, *, along: Sequence[Command] = ()) -> Look:
+    async def look(
+        self,
+        pane_id: str,
+        rows_back: int | None = 0,
+        *,
+        along: Sequence[Command] = (),
+        timeout: float = TIMEOUT,
+    ) -> Look:
         """Look at the screen and `rows_back` rows of history (None: all of it), in one process.
 
         The commands `along` run before the look. Raises `NotFound` when the pane does not exist.
@@ -230,6 +242,7 @@ class Terminal:
                 *("capture-pane", "-p", "-J", "-t", target(pane_id), "-S"),
                 "-" if rows_back is None else Arg("-S", str(-rows_back)),
             ),
+            timeout=timeout,
         )
         told, _, rest = printed.partition(f"{nonce}<")
         text = rest.partition(f"{nonce}>\n")[2]

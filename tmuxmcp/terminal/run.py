@@ -16,7 +16,7 @@ from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.foreground import Readiness, readiness
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
-from tmuxmcp.terminal.panes import Look, State, Terminal
+from tmuxmcp.terminal.panes import REPLACED, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
 from tmuxmcp.terminal.watch import Ending, Reading, Watch
 
@@ -90,29 +90,44 @@ class Runner:
             # A program that was just told to quit is given the time to.
             starting = starting or clock.now() - begun < _LEAVING_SECONDS
             ready = await readiness(look.state, self._terminal.client.runner, starting=starting)
-            if ready is Readiness.PROMPT:
+            if look != seen:
+                ticker.changed()
+            if ready is Readiness.PROMPT and self._has_taken(look, ticker.quiet):
                 self._memory.prompted = True
                 return look
             if clock.now() >= deadline:
                 return None
             if look != seen:
                 seen = look
-                ticker.changed()
-            elif ticker.quiet > _STUCK_SECONDS and shells.is_reading(look.last_line):
+            elif ticker.quiet > _STUCK_SECONDS and shells.is_reading(look.text):
                 # A process of ours was killed between its line and the command.
                 await self._release()
             await ticker.rest()
 
+    def _has_taken(self, look: Look, quiet: float) -> bool:
+        """Whether the shell has begun with the line that was typed last, whose run may have been cancelled.
+
+        Until then the prompt is there as before, and what is typed next could be read by that line's command.
+        """
+        if self._memory.untaken and self._memory.untaken not in look.text and quiet <= _STUCK_SECONDS:
+            return False
+        self._memory.untaken = ""
+        return True
+
     async def _attempt(self, script: Script, watch: Watch, deadline: float) -> Ending:
         for attempt in range(2):
             async with self._memory.typing:
+                self._memory.untaken = script.marks.nonce
                 typed = await self._type_line(script.line)
                 reading = await self._send(script, watch) if script.payload else Reading.READY
+            if reading is Reading.REPLACED:
+                return Ending("shell_exited", note=REPLACED)
             if reading is Reading.LATE:
                 return Ending("not_started", note="The shell was not ready to read the command in time.")
             if reading is Reading.READY:
                 ending = await watch.until_closed(typed, self._ask, ignored_ends=attempt == 0)
                 if ending is not None:
+                    self._memory.untaken = ""
                     return ending
             # The line went into an unfinished one (an open quote, say). Interrupted, it ran nothing.
             await self._keyboard.type(self._pane_id, Stroke(keys=("C-c",)))

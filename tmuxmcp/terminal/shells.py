@@ -126,9 +126,12 @@ def any_closing(text: str, pid: str) -> re.Match[str] | None:
     return re.search(rf"^[0-9a-f]{{16}} {pid} (?P<status>\d+)$", text, re.MULTILINE)
 
 
-def is_reading(line: str) -> bool:
-    """Whether a reader of ours has said in this line that it is ready."""
-    return re.fullmatch(r"[0-9a-f]{16}=", line) is not None
+def is_reading(text: str) -> bool:
+    """Whether the last that stands here is that a reader of ours is ready, and what it has shown since."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    while lines and lines[-1].startswith("> "):
+        lines.pop()
+    return bool(lines) and re.fullmatch(r"[0-9a-f]{16}= *", lines[-1]) is not None
 
 
 def is_mark(line: str) -> bool:
@@ -194,6 +197,9 @@ _LITERAL_CHARACTERS = 500
 # Of four bytes at most, so that a line stays below the shortest limit of a terminal in canonical mode
 # (1024 bytes on macOS, 4096 on Linux).
 _PIECE_CHARACTERS = 220
+# A line editor that was confused by a new width of the terminal leaves text below the cursor, which would
+# show through in the output.
+_CLEAN = "\\033[J"
 _DIM = "\\033[2m"
 _PLAIN_TEXT = "\\033[m"
 
@@ -209,7 +215,7 @@ _EVAL = {
 
 def _opening(dialect: Dialect, marks: Marks, pid: str = "") -> str:
     pid = pid or ("$fish_pid" if dialect is Dialect.FISH else "$$")
-    return f"printf '{_DIM}%s%s %s{_PLAIN_TEXT}\\n' {marks.split} {pid}"
+    return f"printf '{_CLEAN}{_DIM}%s%s %s{_PLAIN_TEXT}\\n' {marks.split} {pid}"
 
 
 def _without_continuation(command: str) -> str:
@@ -219,7 +225,8 @@ def _without_continuation(command: str) -> str:
 
 
 # Tags of the lines that the reader takes: + text, - text and a newline, = flush (keeps the cost of
-# joining linear), # a line to show to the person who watches, anything else: the end.
+# joining linear), # a line to show to the person who watches, . the end. Anything else ends it as well, but
+# then the rest of the command never came (our process was killed, say), and half of it must not run.
 # printf is not a builtin of mksh, so the command must go through print there: a program's
 # arguments are public.
 _READER = (
@@ -228,7 +235,7 @@ _READER = (
     "v= w= n=$(echo;echo x);n=${{n%x}};"
     "printf '{dim}%s%s={plain}\\n' {split} >/dev/tty;"
     "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
-    '[#]*)p "${{l#?}}">/dev/tty;;*)break;;esac;done;'
+    '[#]*)p "${{l#?}}">/dev/tty;;.)break;;*)v= w=;break;;esac;done;'
     'stty $s;{opening} >/dev/tty;p "$v$w"'
 )
 

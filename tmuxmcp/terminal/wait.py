@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
 
-from tmuxmcp.errors import NoServer, NotFound, ServerGone
+from tmuxmcp.errors import InvalidCursor, NoServer, NotFound, ServerGone, TmuxTimeout
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.capture import read
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
@@ -21,10 +21,11 @@ from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
-from tmuxmcp.terminal.panes import Discipline, Look, Terminal, TypedLine
+from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal, TypedLine
 from tmuxmcp.terminal.place import Place, locate
 from tmuxmcp.terminal.stream import Stream
 from tmuxmcp.terminal.witness import Witness
+from tmuxmcp.tmux.client import TIMEOUT
 
 Outcome = Literal[
     "matched", "any_output", "stopped", "quiet", "run_completed", "timeout", "pane_gone", "server_gone"
@@ -109,27 +110,42 @@ class Wait:
         fresh = cursor is not None
         try:
             while True:
-                if fresh and (ended := await self._look_for(look)):
-                    return ended
-                if ended := await self._end_of_run(look, ticker.quiet):
-                    return ended
-                if look.state.dead:
-                    return self._ended("pane_gone", look, status=look.state.dead_status, note=_DEAD)
-                if self._wanted.quiet_for is not None and ticker.quiet >= self._wanted.quiet_for:
-                    return self._ended("quiet", look)
-                if self._clock.now() >= self._deadline:
-                    return self._ended("timeout", look)
-                await self._progress(self._clock.now() - begun)
-                await ticker.rest(lambda: witness.still, until=self._quiet_at(ticker))
-                last = look
-                with witness.looking():
-                    look = await self._terminal.look(self._pane_id, _ROWS_BACK)
-                fresh = (look.state, look.text) != (last.state, last.text)
-                if fresh:
-                    ticker.changed()
-        except (NotFound, NoServer, ServerGone):
+                try:
+                    if fresh and (ended := await self._look_for(look)):
+                        return ended
+                    if ended := await self._end_of_run(look, ticker.quiet):
+                        return ended
+                    if look.state.dead:
+                        return self._ended("pane_gone", look, status=look.state.dead_status, note=_DEAD)
+                    if self._wanted.quiet_for is not None and ticker.quiet >= self._wanted.quiet_for:
+                        return self._ended("quiet", look)
+                    if self._clock.now() >= self._deadline:
+                        return self._ended("timeout", look)
+                    await self._progress(self._clock.now() - begun)
+                    await ticker.rest(lambda: witness.still, until=self._quiet_at(ticker))
+                    last = look
+                    with witness.looking():
+                        look = await self._terminal.look(self._pane_id, _ROWS_BACK, timeout=self._patience())
+                    fresh = (look.state, look.text) != (last.state, last.text)
+                    if fresh:
+                        ticker.changed()
+                except TmuxTimeout:
+                    if self._clock.now() >= self._deadline:
+                        return self._ended("timeout", look, note=_SILENT)
+                    ticker.changed()  # Nobody looked, so nothing is known of any silence.
+        except (NotFound, NoServer, ServerGone, InvalidCursor) as error:
+            if isinstance(error, InvalidCursor) and self._cursor is cursor:
+                raise
+            # A cursor that was good belongs to what is not there any more.
             outcome = await self._terminal.gone(server)
-            return Waited(outcome, tail=self._shown_tail(), before=self._before, cursor=self._cursor)
+            note = REPLACED if isinstance(error, InvalidCursor) and outcome == "pane_gone" else ""
+            return Waited(
+                outcome, tail=self._shown_tail(), before=self._before, cursor=self._cursor, note=note
+            )
+
+    def _patience(self) -> float:
+        """How long tmux may take for a look: hardly longer than the wait itself."""
+        return max(1.0, min(TIMEOUT, self._deadline - self._clock.now()))
 
     def _quiet_at(self, ticker: Ticker) -> float:
         """When the wait for silence ends, if it stays quiet until then."""
@@ -255,6 +271,7 @@ class Wait:
 
 _ANYTHING: Final = Wanted()
 _DEAD: Final = "The pane's program has ended; the pane is kept."
+_SILENT: Final = "tmux does not answer, so what the pane printed lately is not known."
 _INTERRUPTED: Final = "The shell is back at its prompt, but the command was interrupted and left no status."
 
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher
 from enum import Enum
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
+from tmuxmcp.errors import ServerGone, TmuxTimeout
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.capture import read
 from tmuxmcp.terminal.clock import Progress, Ticker
 from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
-from tmuxmcp.terminal.panes import Discipline, Look, State, Terminal
+from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks
+from tmuxmcp.tmux.client import TIMEOUT
+from tmuxmcp.tmux.command import Command
 
 Outcome = Literal["completed", "timed_out", "shell_exited", "pane_gone", "server_gone", "not_started"]
 Reason = Literal["cleared", "trimmed"]
@@ -50,6 +53,7 @@ class Reading(Enum):
 
     READY = "it waits for them"
     IGNORED = "the shell did not take it"
+    REPLACED = "the pane has another program by now"
     LATE = "it did not say that it is ready before the deadline"
 
 
@@ -62,6 +66,10 @@ _STILL_SECONDS = 0.15
 _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
 _GLANCE_SECONDS = 0.002
+# What tmux gets for the last look, which may come when the time is up already.
+_LAST_LOOK_SECONDS = 1.0
+
+_SILENT = "tmux does not answer, so how far the command came is not known."
 
 
 class Watch:
@@ -98,9 +106,11 @@ class Watch:
             if not hint and ticker.quiet < 25 * _GLANCE_SECONDS:
                 await self._clock.sleep(_GLANCE_SECONDS / 2)
                 continue
-            look = await self._terminal.look(self._pane_id)
+            look = await self._look()
             if self._marks.ready in look.text:
                 return Reading.READY
+            if self._is_replaced(look):
+                return Reading.REPLACED
             if ticker.quiet >= _IGNORED_SECONDS and self._ignored(look):
                 return Reading.IGNORED
             await ticker.rest()
@@ -114,7 +124,12 @@ class Watch:
         interrupted: tuple[str, Reason | None] | None = None
         while True:
             place = Mark(self._pane_id)
-            look = await self._terminal.look(self._pane_id, _ROWS_BACK, along=place.commands)
+            try:
+                look = await self._look(_ROWS_BACK, along=place.commands)
+            except TmuxTimeout:
+                if self._clock.now() < self._deadline:
+                    continue
+                return Ending("timed_out", marks=self._marks, state=typed, running=True, note=_SILENT)
             cursor = place.parse(look.told)[0]
             look = look._replace(told="")
             if self._marks.closing(look.text):
@@ -135,6 +150,8 @@ class Watch:
                     note=note,
                     cursor=cursor,
                 )
+            if self._is_replaced(look):
+                return Ending("shell_exited", state=look.state, note=REPLACED, cursor=cursor)
             still = ticker.quiet
             if interrupted is None and still >= _STILL_SECONDS and await self._prompt_is_back(look, still):
                 whole = await self._terminal.look(self._pane_id, None)
@@ -161,6 +178,18 @@ class Watch:
                 )
             await self._progress(self._clock.now() - begun)
             await self._rest(ticker)
+
+    async def _look(self, rows_back: int = 0, *, along: Sequence[Command] = ()) -> Look:
+        """Look at the pane. Raises `ServerGone` when its id is one of another tmux server by now."""
+        left = self._deadline - self._clock.now()
+        timeout = max(_LAST_LOOK_SECONDS, min(TIMEOUT, left))
+        look = await self._terminal.look(self._pane_id, rows_back, along=along, timeout=timeout)
+        if look.state.server != self._before.state.server:
+            raise ServerGone("The tmux server has ended, and another one is on its socket.")
+        return look
+
+    def _is_replaced(self, look: Look) -> bool:
+        return not look.state.dead and look.state.pid != self._before.state.pid
 
     async def _closed(
         self, look: Look, typed: State, interrupted: tuple[str, Reason | None] | None = None
