@@ -121,6 +121,11 @@ class Session:
         assert answer.keys() == {"code", "message", "details"}
         return answer
 
+    async def description(self, tool: str) -> str:
+        """What a tool's description says, on one line."""
+        (found,) = [each for each in (await self.client.list_tools()).tools if each.name == tool]
+        return " ".join((found.description or "").split())
+
     async def pane(self, shell: str = "bash", **arguments: Any) -> str:
         """The pane of a new session in which this shell runs."""
         if shell != "bash":

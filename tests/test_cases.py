@@ -12,6 +12,7 @@ from statistics import median
 import anyio
 import pytest
 
+from tests.conftest import TMUX
 from tests.session import Session, connected, meanwhile, own_session, place, said, together, until
 from tmuxmcp.terminal.panes import Discipline
 
@@ -272,7 +273,7 @@ async def test_c24_a_channel_with_dashes(session: Session, pane: str) -> None:
 
     async def signal() -> None:
         await session.prompt(pane)
-        await session.run(pane, "tmux wait-for -S a-b; tmux wait-for -S a-b-c")
+        await session.run(pane, f"{TMUX} wait-for -S a-b; {TMUX} wait-for -S a-b-c")
 
     answer = await meanwhile(session.call("wait_for_channel", channel="a-b-c", timeout=20), signal())
     assert answer["outcome"] == "signaled"

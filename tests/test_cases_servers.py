@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from mcp.types import TextResourceContents
 
+from tests.conftest import TMUX
 from tests.session import (
     PROGRAM,
     Place,
@@ -120,7 +121,7 @@ async def test_c91_a_server_that_is_started_inside_tmux() -> None:
             assert await session.call("list_sessions") == {"sessions": []}
             created = await session.call("create_session", name="mine")
             pane = created["pane_id"]
-            names = said(await session.run(pane, "tmux list-sessions -F '#{session_name}'"))
+            names = said(await session.run(pane, f"{TMUX} list-sessions -F '#{{session_name}}'"))
             assert names == ("completed", 0, "mine")
             assert "is_caller" not in await session.call("get_pane_info", pane_id=pane)
             await session.call("kill_session", session="mine")

@@ -207,9 +207,9 @@ async def test_c71_no_locale_at_all() -> None:
         assert (row["session"], row["title"]) == ("日本", "título 標題")
         (window,) = (await session.call("list_windows", session="日本"))["windows"]
         assert window["name"] == "fenêtre 窓"
-        assert said(await session.run(pane, "printf '日本\\tx'")) == ("completed", 0, "日本    x")
-        (match,) = (await session.call("search_panes", pattern="日本    x"))["matches"]
-        assert match["text"] == "日本    x"
+        assert said(await session.run(pane, "printf '日本-%s' 語")) == ("completed", 0, "日本-語")
+        (match,) = (await session.call("search_panes", pattern="日本-語"))["matches"]
+        assert match["text"] == "日本-語"
 
 
 async def test_c72_rows_are_what_tmux_says(session: Session) -> None:
