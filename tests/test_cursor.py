@@ -219,6 +219,25 @@ def test_a_sequence_that_is_printed_again_and_again_proves_nothing() -> None:
     assert not pane.place(cursor).certain
 
 
+def test_the_same_lines_printed_again_are_not_taken_for_those_before() -> None:
+    pane = Pane(limit=2000)
+    pane.print(*numbered(0, 1900))
+    cursor = pane.cursor()
+    for again in range(1, 100):
+        pane.print(f"again {again}", *numbered(0, 1970))
+        place = pane.place(cursor)
+        assert not place.certain, again
+
+
+def test_the_same_lines_printed_again_after_a_clear_are_not_taken_for_those_before() -> None:
+    pane = Pane(limit=2000)
+    pane.print(*numbered(0, 500))
+    cursor = pane.cursor()
+    pane.clear()
+    pane.print("again", *numbered(0, 700))
+    assert not pane.place(cursor).certain
+
+
 def test_lines_beyond_the_limit_are_gone_and_it_is_said() -> None:
     pane = Pane(limit=2000)
     pane.print(*numbered(0, 30))
@@ -309,6 +328,8 @@ def test_a_certain_place_is_the_right_one(
     cursor = pane.cursor()
     if data.draw(st.booleans()):
         pane.clear()
+        # The same lines in the same place could not be told apart from those before.
+        pane.print("after the clear")
     pane.print(*lines[taken:])
     place = pane.place(cursor)
     if place.certain:

@@ -89,25 +89,49 @@ def _unchanged(cursor: Cursor, field: _Field, index: int | None, all_read: bool)
     if not all_read or not cursor.prints:
         return None
     found = field.find(cursor.prints)
-    few = _WITNESSES_SEARCHED if cursor.wiped or field.stream.state.may_drop else _WITNESSES
+    plausible = [each for each in found if _can_have_moved(cursor, field.stream, each.end, each.start)]
+    # With another width the row says nothing, but all that was there may still be at the very top.
+    all_of_it = cursor.width != field.stream.state.width and cursor.span == cursor.row and not cursor.wiped
     proven = [
-        each for each in found if field.proves(each, few if each.compared == whole else _WITNESSES_SEARCHED)
+        each
+        for each in plausible
+        if field.proves(each, _WITNESSES_SEARCHED)
+        or (all_of_it and each.start == 0 and each.compared == whole and field.proves(each, _WITNESSES))
     ]
     if len(found) == 1 and found[0].compared == whole and field.proves_by_order(cursor.prints):
-        proven = found
+        proven = plausible
     if len(proven) == 1:
         return Place(proven[0].end, certain=True)
     # Of several places that look alike the last one, so that nothing is read twice.
     return Place(max(each.end for each in found), certain=False) if found else None
 
 
+def _can_have_moved(cursor: Cursor, stream: Stream, line: int, top: int) -> bool:
+    """Whether a place that was searched for is where rows can have moved to without a line being lost.
+
+    Programs print the same lines again. So what was found counts only where a full history that drops a
+    tenth at a time can have left it, or, when the history was cleared, at the very top, where `top` is the
+    first line found. And the line that was begun at the place has to begin as it did.
+    """
+    state = stream.state
+    moved = cursor.row - stream.row_of(line)
+    begun = "".join(stream.lines[line : line + 1])
+    if cursor.width != state.width:
+        return not state.may_drop or cursor.begins(begun)
+    if not state.may_drop:
+        return top <= 1 + _SPLITS and cursor.begins(begun)
+    chunk = max(1, state.history_limit // 10)
+    return moved == 0 or (moved > 0 and moved % chunk == 0 and cursor.begins(begun))
+
+
 def _written_over(cursor: Cursor, field: _Field, index: int | None, all_read: bool) -> Place | None:
     """Find the place when lines before it changed that were on the screen: those in the history cannot."""
     kept = cursor.prints[: cursor.kept]
-    if index is None and all_read and cursor.width == field.stream.state.width:
+    stream = field.stream
+    if index is None and all_read and cursor.width == stream.state.width:
         found = field.find(kept)
         if len(found) == 1 and field.proves(found[0], _WITNESSES_SEARCHED):
-            index = field.stream.line_at(field.stream.row_of(found[0].end) + cursor.kept_span)
+            index = stream.line_at(stream.row_of(found[0].end) + cursor.kept_span)
     if index is None:
         return None
     screen = field.match(cursor.prints[cursor.kept :], index, changes=True)
@@ -116,7 +140,13 @@ def _written_over(cursor: Cursor, field: _Field, index: int | None, all_read: bo
     history = field.match(kept, screen.start)
     if history is None or not field.proves(screen, _WITNESSES_SEARCHED, history):
         return None
-    return _above(field, screen)
+    place = _above(field, screen)
+    same_row = stream.row_of(index) == cursor.row
+    return (
+        place
+        if same_row or _can_have_moved(cursor, stream, index, history.start)
+        else place._replace(certain=False)
+    )
 
 
 def _above(field: _Field, screen: _Match) -> Place:

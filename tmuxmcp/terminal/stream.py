@@ -134,6 +134,8 @@ class Stream:
         lines = [line.rstrip(" ") for line in self.lines[index:]]
         while lines and not lines[-1]:
             lines.pop()
+        if self.state.dead:
+            return "\n".join(lines).lstrip("\n")
         if len(lines) == 1 and index == self.unfinished:
             rows = self.state.row - self.starts[index]
             cells = rows * self.state.width + self.state.cursor_x - _width(lines[0])
