@@ -285,7 +285,7 @@ async def _repeat(bench: Bench, world: World, case: Case, arguments: dict[str, A
 
     async with anyio.create_task_group() as group:
         for _ in range(TIMES):
-            if creates:
+            if creates or case.tool == "respawn_pane":
                 await once()
             else:
                 group.start_soon(once)
