@@ -52,7 +52,14 @@ class World:
         self.directories.mkdir()
         given = {"PATH": "/usr/bin:/bin", "HOME": str(directory), "HIT": str(self.hit), "LC_ALL": "C.UTF-8"}
         start = [TMUX, "-u", "-S", str(self.path), "-f", "/dev/null", "new-session", "-d", "-s", "bystander"]
-        subprocess.run([*start, "exec cat"], check=True, env=given, cwd=directory, stdin=subprocess.DEVNULL)
+        # A name that is given does not follow the program.
+        subprocess.run(
+            [*start, "-n", "first", "exec cat"],
+            check=True,
+            env=given,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+        )
         for line in (
             "set-option -g default-command 'exec cat'",
             f"set-option -g @evil '#({RUNS})'",
