@@ -7,6 +7,7 @@ test-mutants: venv tmux ; @$(PY) -m tests.mutants $(ARGS)
 snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
 test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)
+test-compat: venv shells ; @$(PY) -m scripts.compat $(ARGS)
 test-clients: venv tmux ; @$(PY) -m scripts.clients $(ARGS)
 demo: venv tmux ; @$(PY) -m scripts.demo
 lint: venv

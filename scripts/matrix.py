@@ -21,9 +21,9 @@ _APART = ("test_packaging", "test_generated", "test_claims", "test_settings", "t
 
 
 class Result(NamedTuple):
-    """How the tests went on one version."""
+    """How the tests went in one environment."""
 
-    version: str
+    name: str
     passed: int
     failed: int
     skipped: int
@@ -31,7 +31,7 @@ class Result(NamedTuple):
 
     @property
     def row(self) -> str:
-        return f"| {self.version} | {self.passed} | {self.failed} | {self.skipped} | {self.seconds:.0f} s |"
+        return f"| {self.name} | {self.passed} | {self.failed} | {self.skipped} | {self.seconds:.0f} s |"
 
 
 def versions() -> list[tuple[str, Path]]:
@@ -46,12 +46,13 @@ def versions() -> list[tuple[str, Path]]:
     return [(version, Path(path)) for version, path in pairs]
 
 
-def run(version: str, program: Path, arguments: list[str]) -> Result:
-    """Run the tests with this tmux first on PATH."""
-    print(f"== tmux {version}", flush=True)
+def run(name: str, arguments: list[str], *, tmux: Path | None = None, python: str = sys.executable) -> Result:
+    """Run the tests on this Python, with this tmux first on PATH."""
+    print(f"== {name}", flush=True)
     begun = time.monotonic()
-    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "pytest", "-rN", "--tb=short", *arguments]
+    path = os.environ["PATH"] if tmux is None else f"{tmux.parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    command = [python, "-m", "pytest", "-rN", "--tb=short", *arguments]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     lines = done.stdout.splitlines()
     summary = lines[-1] if lines else ""
@@ -62,15 +63,13 @@ def run(version: str, program: Path, arguments: list[str]) -> Result:
         failed = 1
     if failed:
         print(done.stdout)
-    return Result(
-        version, counts.get("passed", 0), failed, counts.get("skipped", 0), time.monotonic() - begun
-    )
+    return Result(name, counts.get("passed", 0), failed, counts.get("skipped", 0), time.monotonic() - begun)
 
 
 def main() -> int:
     arguments = sys.argv[1:] or ["-n", "2", *(f"--ignore=tests/{name}.py" for name in _APART)]
-    results = [run(version, program, arguments) for version, program in versions()]
-    print("| tmux | passed | failed | skipped | time |\n| --- | --- | --- | --- | --- |")
+    results = [run(f"tmux {version}", arguments, tmux=program) for version, program in versions()]
+    print("| | passed | failed | skipped | time |\n| --- | --- | --- | --- | --- |")
     print("\n".join(result.row for result in results))
     return any(result.failed or not result.passed for result in results)
 

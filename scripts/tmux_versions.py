@@ -87,8 +87,8 @@ def mirror() -> str:
     raise Unavailable(f"the apt sources of this system name no archive for {codename!r}")
 
 
-def unpack(suite: str, work: Path) -> Path:
-    """Download a suite's tmux, and patchelf, with all they depend on; the directory they are unpacked in."""
+def unpack(suite: str, work: Path, *packages: str) -> Path:
+    """Download packages of a suite with all they depend on; the directory they are unpacked in."""
     archives = work / "cache" / "archives"
     for directory in (archives / "partial", work / "lists" / "partial"):
         directory.mkdir(parents=True)
@@ -112,7 +112,7 @@ def unpack(suite: str, work: Path) -> Path:
     }
     apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in private.items())]
     output(*apt, "update")
-    output(*apt, "install", "--download-only", "--no-install-recommends", f"tmux/{suite}", "patchelf")
+    output(*apt, "install", "--download-only", "--no-install-recommends", *packages)
     root = work / "root"
     for package in sorted(archives.glob("*.deb")):
         output("dpkg-deb", "--extract", package, root)
@@ -173,7 +173,7 @@ def provide(source: str, cache: Path) -> str:
     else:
         with tempfile.TemporaryDirectory(dir=cache, prefix=".work-") as directory:
             work = Path(directory)
-            found = assemble(unpack(source, work), work, cache)
+            found = assemble(unpack(source, work, f"tmux/{source}", "patchelf"), work, cache)
     version(cache / found / "tmux")
     link.unlink(missing_ok=True)
     link.symlink_to(found)
