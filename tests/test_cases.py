@@ -313,6 +313,17 @@ async def test_c27_a_progress_bar(session: Session, pane: str) -> None:
     assert said(await session.run(pane, bar)) == ("completed", 0, "3%")
 
 
+@pytest.mark.parametrize("elsewhere", ["exec >/dev/null", "printf() { :; }", "exec >log 2>&1"])
+async def test_c26_a_shell_that_shows_nothing(session: Session, pane: str, elsewhere: str) -> None:
+    """Where no mark of ours can show, a command runs once all the same, and no success is made up."""
+    await session.prompt(pane)
+    await session.call("send_keys", pane_id=pane, text=elsewhere, enter=True)
+    count = session.place.work / f"count-{pane[1:]}"
+    answer = await session.run(pane, f"echo x >> {count}", timeout=5)
+    assert count.read_text() == "x\n"
+    assert answer["outcome"] == "timed_out" or (answer["outcome"], answer["exit_status"]) == ("completed", 0)
+
+
 async def test_c32_a_password_prompt(session: Session, pane: str) -> None:
     """A prompt is answered with send_keys while the run waits; the audit record holds no plain text."""
     await session.prompt(pane)
