@@ -177,9 +177,13 @@ async def connected(place: Place, *program: str, **environ: str | None) -> Async
     """A client of a server at this place, with more variables for the server's environment."""
     command, *arguments = server(place, *program, **environ)
     parameters = StdioServerParameters(command=command, args=arguments, cwd=place.work)
-    with place.errors.open("a") as errors:
-        async with Client(stdio_client(parameters, errlog=errors)) as client:
-            yield Session(client, place)
+    try:
+        with place.errors.open("a") as errors:
+            async with Client(stdio_client(parameters, errlog=errors)) as client:
+                yield Session(client, place)
+    except Exception as error:
+        error.add_note(f"The server's standard error ends with:\n{place.errors.read_text()[-2000:]}")
+        raise
 
 
 @asynccontextmanager
