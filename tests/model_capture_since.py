@@ -182,9 +182,10 @@ def write(model: Model) -> None:
     sys.stdin.read()
 
 
-def _begins(whole: str, pieces: list[str]) -> bool:
-    """Whether a line begins with these, with blanks between them."""
-    return re.match(" *".join(map(re.escape, pieces)), whole) is not None
+def _is_part(whole: str, pieces: list[str], *, rest: bool = False) -> bool:
+    """Whether a line begins with these, with blanks between them, or with `rest` holds them anywhere."""
+    pattern = " *".join(map(re.escape, pieces))
+    return (re.search if rest else re.match)(pattern, whole) is not None
 
 
 def _is_split(whole: str, pieces: list[str], *, rest: bool = False) -> bool:
@@ -263,7 +264,7 @@ class Judge:
         if rest:
             compared = next((n for n in range(1, 5) if _is_split(self.lines[at], lines[:n], rest=True)), 0)
             if not compared:
-                return None
+                return (0, 0) if len(lines) < 4 and _is_part(self.lines[at], lines, rest=True) else None
             printed = 1
         while compared < len(lines) and at + printed < len(self.lines):
             whole = self.lines[at + printed]
@@ -273,9 +274,8 @@ class Judge:
             compared += pieces
             printed += 1
         left = lines[compared:]
-        if left and (
-            len(left) > 3 or not _begins("".join(self.lines[at + printed : at + printed + 1]), left)
-        ):
+        going_on = "".join(self.lines[at + printed : at + printed + 1])
+        if left and (len(left) > 3 or not _is_part(going_on, left)):
             return None
         return compared, printed
 
