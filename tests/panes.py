@@ -115,5 +115,5 @@ async def pane(
 
 def _pane(runner: ProcessRunner, socket_path: Path) -> Pane:
     made = Pane(Client(runner, resolve(f"path:{socket_path}", {}), TMUX))
-    made.terminal.memory(made.id).created = True
+    made.terminal.made(made.id)
     return made

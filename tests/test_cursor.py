@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tmuxmcp import limits
 from tmuxmcp.errors import InvalidCursor
-from tmuxmcp.terminal.cursor import PRINTS, Cursor
+from tmuxmcp.terminal.cursor import PRINTS, TELLING_KEPT, TELLING_PRINTS, Cursor
 from tmuxmcp.terminal.place import Place, locate, reason
 from tmuxmcp.terminal.stream import State, Stream, line_starts
 
@@ -64,9 +64,18 @@ def test_a_cursor_is_read_as_it_was_written(cursor: Cursor) -> None:
     assert Cursor.decode(text) == cursor
 
 
-def test_the_longest_cursor_is_bounded() -> None:
+def test_a_cursor_is_as_long_as_it_needs_to_be() -> None:
     pane = Pane(limit=2000)
     pane.print(*numbered(0, 1000))
+    assert len(pane.cursor().prints) == 23 + TELLING_KEPT, "the screen's lines, and some of the history"
+    pane = Pane(limit=2000)
+    pane.print(*numbered(0, 20))
+    assert len(pane.cursor().prints) == TELLING_PRINTS
+
+
+def test_the_longest_cursor_is_bounded() -> None:
+    pane = Pane(limit=2000)
+    pane.print(*("the same" for _ in range(1000)))
     cursor = pane.cursor()
     assert len(cursor.prints) == PRINTS
     assert len(cursor.encode()) <= limits.TOKEN_BYTES

@@ -79,7 +79,7 @@ async def test_a_session_is_what_was_asked_for(server: Server, tools: Tools) -> 
     )
     assert window == f"{made['session_id']} {made['window_id']} build 123x45"
     assert tools.touched == [made["session_id"], made["window_id"], made["pane_id"]]
-    assert server.terminal.memory(made["pane_id"]).created
+    assert server.terminal.memory(made["pane_id"]).created > 0
 
 
 async def test_a_session_without_wishes(server: Server, tools: Tools) -> None:

@@ -152,7 +152,8 @@ async def test_a_command_that_timed_out_is_waited_for(socket_path: Path, shell: 
     async with pane(socket_path, shell) as p:
         ending = await p.run("echo begin; sleep 1; sh -c 'exit 7'", timeout=0.4)
         assert ending.outcome == "timed_out"
-        assert ending.marks and ending.state
+        assert ending.marks
+        assert ending.state
         handle = Handle.decode(Handle.of(ending.marks, ending.state).encode())
         assert (await wait(p, Wanted(run=handle), timeout=0.2)).outcome == "timeout"
         for _ in range(2):
@@ -163,7 +164,8 @@ async def test_a_command_that_timed_out_is_waited_for(socket_path: Path, shell: 
 async def test_an_interrupted_command_is_not_waited_for_in_vain(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         ending = await p.run("/bin/sleep 60", timeout=0.4)
-        assert ending.marks and ending.state
+        assert ending.marks
+        assert ending.state
         handle = Handle.of(ending.marks, ending.state)
         waited = await while_waiting(p, Wanted(run=handle), lambda: p.type("", "C-c"))
         assert (waited.outcome, waited.status) == ("run_completed", None)
@@ -173,7 +175,8 @@ async def test_an_interrupted_command_is_not_waited_for_in_vain(socket_path: Pat
 async def test_a_handle_of_another_program_is_refused(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         ending = await p.run("/bin/sleep 60", timeout=0.4)
-        assert ending.marks and ending.state
+        assert ending.marks
+        assert ending.state
         handle = Handle.of(ending.marks, ending.state)
         p.tmux("respawn-pane", "-k", "-t", p.id)
         with pytest.raises(InvalidCursor, match="respawned"):

@@ -16,8 +16,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tmuxmcp import limits
 from tmuxmcp.terminal.cursor import Cursor
-from tmuxmcp.terminal.place import Place, Reason, locate, reason
-from tmuxmcp.terminal.stream import ALL_ROWS, Ask, Stream
+from tmuxmcp.terminal.excerpts import Excerpts
+from tmuxmcp.terminal.place import Place, Reason, Suspect, locate, reason, suspect
+from tmuxmcp.terminal.stream import ALL_ROWS, Ask, State, Stream
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -27,6 +28,8 @@ READ_BYTES: Final = 256_000_000
 READ_SECONDS: Final = 15.0
 _NEAR: Final = 300
 """Rows printed since a cursor up to which not all of the history is read."""
+_MARGIN: Final = 100
+"""Rows that may be printed between two looks at a history."""
 
 
 class Captured(Struct, omit_defaults=True):
@@ -292,14 +295,7 @@ async def capture_since(
     if cursor is None:
         return await _last(client, pane_id, max_lines, max_bytes)
     since = Cursor.decode(cursor)
-    near = since.span + _NEAR
-    stream = await read(
-        client, pane_id, *(() if since.may_drop else (near, since.row - since.span + near - 1))
-    )
-    place = locate(since, stream, all_read=since.may_drop)
-    if place is None and not stream.state.alternate:
-        stream = await read(client, pane_id)
-        place = locate(since, stream, all_read=True)
+    stream, place = await find(client, pane_id, since)
     if place is None or stream.state.alternate:
         return Since("", 0, cursor, alternate_screen=True)
     return _since(since, stream, place, max_lines, max_bytes)
@@ -348,6 +344,38 @@ def _result(kept: Kept, max_bytes: int, partial: str) -> Since:
     content = "\n".join(kept.lines)
     partial = "".join(keep_tail([partial], 1, max_bytes - len(content.encode())).lines)
     return Since(content, len(kept.lines), "", partial=partial, dropped_bytes=kept.dropped_bytes)
+
+
+async def find(client: Client, pane_id: str, cursor: Cursor) -> tuple[Stream, Place | None]:
+    """Read as much of a pane as it takes to find a cursor's place, in at most two tmux processes.
+
+    On the alternate screen not all is read; then there may be no place yet. Raises `NotFound` and
+    `InvalidCursor`.
+    """
+    near = cursor.span + _NEAR
+    stream = await read(client, pane_id, near, cursor.row - cursor.span + near - 1)
+    place = locate(cursor, stream, all_read=False)
+    if place is None and (suspected := suspect(cursor, stream)):
+        doubtful = await _is_doubtful(client, stream.state, suspected)
+        return stream, suspected.place._replace(certain=not doubtful)
+    if place is None and not stream.state.alternate:
+        stream = await read(client, pane_id)
+        place = locate(cursor, stream, all_read=True)
+    return stream, place
+
+
+async def _is_doubtful(client: Client, state: State, suspected: Suspect) -> bool:
+    """Whether a suspected place may be elsewhere, for all that a second look can tell."""
+    if not suspected.others:
+        return False
+    # What is printed between the two looks moves the lines up: so more is read, above them.
+    ranges = [range(rows[0] - _MARGIN, rows[-1] + 1) for rows in suspected.others]
+    excerpts = Excerpts(state.pane_id, state.history_size, ranges)
+    printed = await client.call(
+        command("has-session", "-t", target(state.pane_id)), *excerpts.commands, timeout=READ_SECONDS
+    )
+    moved, pieces = excerpts.parse(printed)
+    return not 0 <= moved <= _MARGIN or any(suspected.may_be_among(lines) for lines in pieces)
 
 
 async def read(client: Client, pane_id: str, rows_back: int = ALL_ROWS, near: int | None = None) -> Stream:

@@ -12,6 +12,7 @@ import base64
 import hashlib
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, NoReturn
 
@@ -22,7 +23,11 @@ from tmuxmcp.terminal.stream import Ask, State, Stream
 from tmuxmcp.tmux.command import Command
 
 PRINTS: Final = 96
-"""Lines before the place that are fingerprinted."""
+"""Lines before the place that are fingerprinted, at most: where they look alike."""
+TELLING_PRINTS: Final = 16
+TELLING_KEPT: Final = 6
+"""Lines that stand nowhere else in what was read, and such lines of the history, which nothing can write
+over: with so many of them the others can be left out. Each line makes a cursor longer."""
 SPAN: Final = 400
 """Rows that these lines may take together."""
 BEGUN: Final = 32
@@ -77,8 +82,14 @@ class Cursor(NamedTuple):
         first = index
         # What was read may begin in the middle of a line.
         top = 1 if stream.top else 0
+        times, history = Counter(stream.lines), stream.state.history_size
+        telling = telling_kept = 0
         while first > top and index - first < PRINTS and row - stream.starts[first - 1] <= SPAN:
+            if telling >= TELLING_PRINTS and (telling_kept >= TELLING_KEPT or not history):
+                break
             first -= 1
+            telling += times[stream.lines[first]] == 1
+            telling_kept += times[stream.lines[first]] == 1 and stream.row_of(first + 1) <= history
         kept = first
         while kept < index and stream.row_of(kept + 1) <= stream.state.history_size:
             kept += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import termios
 from collections import deque
@@ -172,12 +173,14 @@ class Memory:
 
     run: anyio.Lock = field(default_factory=anyio.Lock)
     typing: anyio.Lock = field(default_factory=anyio.Lock)
-    created: bool = False
-    """Whether this process made the pane, so that its shell may still be starting."""
+    created: float = -math.inf
+    """When this process made the pane or restarted its program, on the terminal's clock."""
     prompted: bool = False
     """Whether its shell has been seen at its prompt."""
     untaken: str = ""
     """The nonce of a command's line that was typed, and that the shell has not been seen to take yet."""
+    prompt: str = ""
+    """A prompt that looks like that of an unfinished line, and is not."""
     typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))
 
 
@@ -213,12 +216,12 @@ class Terminal:
 
     def made(self, pane_id: str) -> None:
         """A pane has just been made. What is remembered of its id was another tmux server's."""
-        self._memories[pane_id] = Memory(created=True)
+        self._memories[pane_id] = Memory(created=self.clock.now())
 
     def restarted(self, pane_id: str) -> None:
         """A pane's program has just been replaced."""
         memory = self.memory(pane_id)
-        memory.created, memory.prompted, memory.untaken = True, False, ""
+        memory.created, memory.prompted, memory.untaken = self.clock.now(), False, ""
         memory.typed.clear()
 
     async def look(

@@ -11,7 +11,7 @@ stands there afterwards is the same, line for line, as what stood there before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from tmuxmcp.terminal.cursor import BLANK, PRINT_BYTES, Cursor, fingerprint, packed
@@ -62,6 +62,44 @@ def locate(cursor: Cursor, stream: Stream, *, all_read: bool) -> Place | None:
     index = _same_row(cursor, stream)
     place = _unchanged(cursor, field, index, all_read) or _written_over(cursor, field, index, all_read)
     return place or (_lost(cursor, stream) if all_read else None)
+
+
+class Suspect(NamedTuple):
+    """A place that is the right one if a full history dropped no more than it must have."""
+
+    place: Place
+    others: Sequence[range]
+    """The rows of the lines before it that were in the history, as they would be if it dropped more."""
+    telling: frozenset[int]
+    """Those of these lines that tell the place from others."""
+
+    def may_be_among(self, lines: Iterable[str]) -> bool:
+        """Whether the lines in one of the `others` may be those before the place."""
+        return 2 * len(self.telling & {fingerprint(line) for line in lines}) >= len(self.telling)
+
+
+def suspect(cursor: Cursor, stream: Stream) -> Suspect | None:
+    """A cursor's place in the newest rows of a full history; None when only all of it can tell.
+
+    A full history drops a whole chunk of rows at once, so there are few rows in which a place can be.
+    """
+    state = stream.state
+    as_before = (cursor.width, cursor.history_limit) == (state.width, state.history_limit)
+    if not state.may_drop or not as_before or cursor.wiped:
+        return None
+    rows = [row for row in range(cursor.row % state.chunk, cursor.row + 1, state.chunk) if row <= state.row]
+    index = stream.line_at(rows[-1]) if rows else None
+    if index is None or rows[0] < cursor.span:  # near the top, lines before the place are gone
+        return None
+    field = _Field(stream)
+    match = field.match(cursor.prints, index)
+    telling = field.unique.intersection(cursor.prints[: cursor.kept])
+    if match is None or match.compared < len(cursor.prints) or len(telling) < _WITNESSES_SEARCHED:
+        return None
+    if not _can_have_moved(cursor, stream, index, match.start):
+        return None
+    others = [range(row - cursor.span, row - cursor.kept_span) for row in rows[:-1]]
+    return Suspect(Place(index, certain=True), others, frozenset(telling))
 
 
 def reason(cursor: Cursor, state: State) -> Reason:
@@ -120,8 +158,7 @@ def _can_have_moved(cursor: Cursor, stream: Stream, line: int, top: int) -> bool
         return not state.may_drop or cursor.begins(begun)
     if not state.may_drop:
         return top <= 1 + _SPLITS and cursor.begins(begun)
-    chunk = max(1, state.history_limit // 10)
-    return moved == 0 or (moved > 0 and moved % chunk == 0 and cursor.begins(begun))
+    return moved == 0 or (moved > 0 and moved % state.chunk == 0 and cursor.begins(begun))
 
 
 def _written_over(cursor: Cursor, field: _Field, index: int | None, all_read: bool) -> Place | None:
@@ -173,9 +210,8 @@ def _lost(cursor: Cursor, stream: Stream) -> Place:
         return Place(1 if stream.top else 0, certain=False, lost=True)
     # The top line may be what is left of one that was read. The place may even be right below it; but not
     # if the line that was begun there is not, and no whole number of drops spares it.
-    chunk = max(1, state.history_limit // 10)
     as_before = (cursor.width, cursor.history_limit) == (state.width, state.history_limit)
-    spared = cursor.row // chunk * chunk > cursor.row - max(1, cursor.last_span)
+    spared = cursor.row // state.chunk * state.chunk > cursor.row - max(1, cursor.last_span)
     gone = as_before and not spared and not any(cursor.begins(line) for line in stream.lines[: 2 + _SPLITS])
     return Place(1, certain=False, lost=True, missing=int(gone))
 
@@ -195,7 +231,7 @@ class _Field:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.prints = [fingerprint(line) for line in stream.lines]
-        self._unique = {each for each, times in Counter(self.prints).items() if times == 1} - {BLANK}
+        self.unique = {each for each, times in Counter(self.prints).items() if times == 1} - {BLANK}
 
     def match(self, wanted: Sequence[int], end: int, *, changes: bool = False) -> _Match | None:
         """Compare the lines before `end` with `wanted`, from the last one up; None when they differ.
@@ -262,7 +298,7 @@ class _Field:
         lines = (
             at for each in (match, *more) for at in range(each.start, each.end) if at not in each.changed
         )
-        return sum(self.prints[at] in self._unique for at in lines) >= witnesses
+        return sum(self.prints[at] in self.unique for at in lines) >= witnesses
 
     def proves_by_order(self, wanted: Sequence[int]) -> bool:
         """Whether a sequence that was found once is too long and varied to be another that looks the same."""

@@ -18,6 +18,8 @@ from tmuxmcp.tmux.records import Template, new_nonce
 
 ALL_ROWS: Final = 100_000
 """The most rows of history that one read takes."""
+FARTHER: Final = 5000
+"""Rows that are read before all of them are."""
 
 STATE = Template(
     server_pid="#{pid}",
@@ -87,8 +89,12 @@ class State(NamedTuple):
 
         After that it is full up to that tenth, of which a window made higher takes rows back.
         """
-        chunk = max(1, self.history_limit // 10)
-        return self.history_size + self.height > self.history_limit - chunk
+        return self.history_size + self.height > self.history_limit - self.chunk
+
+    @property
+    def chunk(self) -> int:
+        """How many rows a full history drops at once."""
+        return max(1, self.history_limit // 10)
 
 
 @dataclass(frozen=True)
@@ -147,8 +153,8 @@ class Stream:
 class Ask:
     """The tmux commands that read a pane's stream, and the reading of what they print.
 
-    They read `rows_back` rows of the history along with the screen; when the history has more than
-    `near` rows, `ALL_ROWS`.
+    They read `rows_back` rows of the history along with the screen. When the history has more than `near`
+    rows, they read `FARTHER` more for as many more, and beyond that `ALL_ROWS`.
     """
 
     pane_id: str
@@ -180,11 +186,11 @@ class Ask:
             start = Arg("-S", str(-self.rows_back))
             return command("capture-pane", "-p", flag, "-t", target(self.pane_id), "-S", start)
         capture = f"capture-pane -p {flag} -t '{self.pane_id}' -S"
+        far = f"if-shell -F -t '{self.pane_id}' \"{_at_most(self.near + FARTHER)}\""
         return command(
-            *("if-shell", "-F", "-t", target(self.pane_id)),
-            f"#{{e|<=:#{{history_size}},{self.near}}}",
+            *("if-shell", "-F", "-t", target(self.pane_id), _at_most(self.near)),
             f"{capture} {-self.rows_back}",
-            f"{capture} {-ALL_ROWS}",
+            f'{far} "{capture} {-self.rows_back - FARTHER}" "{capture} {-ALL_ROWS}"',
         )
 
     def parse(self, printed: str) -> tuple[Stream, str]:
@@ -206,6 +212,10 @@ class Ask:
         return stream, pieces[-1]
 
 
+def _at_most(rows: int) -> str:
+    return f"#{{e|<=:#{{history_size}},{rows}}}"
+
+
 def _width(text: str) -> int:
     """How many cells a text takes."""
     if text.isascii():
@@ -223,6 +233,11 @@ def line_starts(lines: list[str], rows: list[str], first: int) -> list[int]:
     starts: list[int] = []
     at = 0
     for line in lines:
+        # From 3.4 on, -N alone also gives the blanks of cells that nothing was written to.
+        if at < len(rows) and rows[at].startswith(line) and not rows[at][len(line) :].strip(" "):
+            starts.append(first + at)
+            at += 1
+            continue
         if (
             line.strip(" ")
             and at < len(rows)
@@ -233,12 +248,12 @@ def line_starts(lines: list[str], rows: list[str], first: int) -> list[int]:
         starts.append(first + min(at, len(rows) - 1))
         taken = 0
         while at < len(rows):
-            # From 3.4 on, -N alone also gives the blanks of cells that nothing was written to.
-            row = rows[at]
-            while row.endswith(" ") and not line.startswith(row, taken):
-                row = row[:-1]
+            text = rows[at].rstrip(" ")
+            if line.startswith(text, taken):
+                after = line[taken + len(text) : taken + len(rows[at])]
+                taken += len(after) - len(after.lstrip(" "))
             at += 1
-            taken += len(row)
+            taken += len(text)
             if taken >= len(line):
                 break
     return starts

@@ -15,14 +15,14 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 from tmuxmcp.errors import InvalidCursor, NoServer, NotFound, ServerGone, TmuxTimeout
 from tmuxmcp.terminal import shells
-from tmuxmcp.terminal.capture import read
+from tmuxmcp.terminal.capture import find
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
 from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal, TypedLine
-from tmuxmcp.terminal.place import Place, locate
+from tmuxmcp.terminal.place import Place
 from tmuxmcp.terminal.stream import Stream
 from tmuxmcp.terminal.witness import Witness
 from tmuxmcp.tmux.client import TIMEOUT
@@ -37,7 +37,6 @@ _MATCHED_LINES: Final = 20
 # Rows of history in each look: enough for the lines that a cursor is found by, and for the closing mark
 # of a command to stay in sight.
 _ROWS_BACK: Final = 100
-_NEAR: Final = 400
 _INTERRUPTED_SECONDS: Final = 0.5
 
 
@@ -164,7 +163,8 @@ class Wait:
         )
 
     def _shown_tail(self) -> Sequence[str]:
-        return [*self._tail, *([self._partial] if self._partial.strip() else [])][-TAIL_LINES:]
+        partial = [line for line in self._partial.split("\n") if not shells.is_mark(line)]
+        return [*self._tail, *(partial if self._partial.strip() else [])][-TAIL_LINES:]
 
     async def _rows(self) -> list[str]:
         return (await self._terminal.look(self._pane_id)).text.split("\n")
@@ -228,17 +228,7 @@ class Wait:
         return _Line(text[:old] + self._echo.without(text[old:]), old)
 
     async def _read(self) -> tuple[Stream, Place]:
-        cursor = self._cursor
-        near = cursor.span + _NEAR
-        stream = await read(
-            self._terminal.client,
-            self._pane_id,
-            *(() if cursor.may_drop else (near, cursor.row - cursor.span + near - 1)),
-        )
-        place = locate(cursor, stream, all_read=cursor.may_drop)
-        if place is None:
-            stream = await read(self._terminal.client, self._pane_id)
-            place = locate(cursor, stream, all_read=True)
+        stream, place = await find(self._terminal.client, self._pane_id, self._cursor)
         return stream, place or Place(stream.unfinished, certain=False)
 
     async def _end_of_run(self, look: Look, quiet: float) -> Waited | None:

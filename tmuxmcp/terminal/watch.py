@@ -66,6 +66,7 @@ _STILL_SECONDS = 0.15
 _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
 _GLANCE_SECONDS = 0.002
+_SETTLING_SECONDS = 0.25
 # What tmux gets for the last look, which may come when the time is up already.
 _LAST_LOOK_SECONDS = 1.0
 
@@ -89,7 +90,7 @@ class Watch:
         self._before = before
         self._pane_id = before.state.pane_id
         self._marks = marks
-        self._dialect = dialect
+        self.dialect = dialect
         self._deadline = deadline
         self._progress = progress
 
@@ -133,6 +134,7 @@ class Watch:
             cursor = place.parse(look.told)[0]
             look = look._replace(told="")
             if self._marks.closing(look.text):
+                await self._settle()
                 return (await self._closed(look, typed, interrupted))._replace(cursor=cursor)
             if look != seen:
                 seen = look
@@ -160,7 +162,7 @@ class Watch:
                 text, reason = await self._output(whole, typed)
                 interrupted = _before_prompt(text, self._before.text), reason
                 name = shells.shell(look.state.program)
-                await ask(self._marks, shells.dialect(name) if name else self._dialect)
+                await ask(self._marks, shells.dialect(name) if name else self.dialect)
                 ticker.changed()
                 continue
             if ignored_ends and ticker.quiet >= _IGNORED_SECONDS and self._ignored(look):
@@ -198,7 +200,8 @@ class Watch:
         closing = self._marks.closing(look.text)
         assert closing is not None
         opening = self._marks.opening(look.text)
-        text, reason = interrupted or await self._output(look, typed)
+        asked = opening is None or self._marks.typed(look.text[opening.end() : closing.start()])
+        text, reason = interrupted if interrupted and asked else await self._output(look, typed)
         if opening is None or opening["pid"] == closing["pid"]:
             return Ending("completed", int(closing["status"]), text, reason, self._marks, look.state)
         # The shell that answers is the one that had started ours. When it was a command of ours that
@@ -252,7 +255,8 @@ class Watch:
             return True
         opening = self._marks.opening(look.text)
         if opening is None:
-            return alike
+            # Wiped off; or the shell has not begun with the line yet.
+            return alike and still >= _STILL_BLIND_SECONDS
         ours = int(opening["pid"])
         if not _alive(ours):
             return True
@@ -262,11 +266,24 @@ class Watch:
 
     def _ignored(self, look: Look) -> bool:
         """Whether the typed line still stands in the shell's editor, part of something unfinished."""
-        if self._marks.split not in look.text or self._marks.nonce in look.text:
+        if not self._marks.typed(look.text) or self._marks.nonce in look.text:
             return False
         name = shells.shell(look.state.program)
         discipline = Discipline.of(look.state.tty)
         return name is not None and discipline is not None and mode_of_prompt(name, discipline)
+
+    async def _settle(self) -> None:
+        """Give a local shell the moment that it needs to be at its prompt after the closing mark.
+
+        What is typed before that is shown twice: by the terminal, and again by the line editor.
+        """
+        name = shells.shell(self._before.state.program)
+        end = min(self._clock.now() + _SETTLING_SECONDS, self._deadline)
+        while name is not None and shells.has_editor(name) and self._clock.now() < end:
+            discipline = Discipline.of(self._before.state.tty)
+            if discipline is None or mode_of_prompt(name, discipline):
+                return
+            await self._clock.sleep(_GLANCE_SECONDS / 2)
 
     async def _rest(self, ticker: Ticker) -> None:
         """Rest until the next look, or until the terminal's mode says that the shell is back."""
