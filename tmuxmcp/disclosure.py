@@ -46,7 +46,7 @@ def record(settings: Settings, socket: Socket, surface: Surface, found: Found) -
             "off": surface.off,
             "command_capable": surface.command_capable,
             "host_command_tools": sum(tool.row.reach == "host-command" for tool in surface.tools.values()),
-            "warnings": list(_warnings(settings, found)),
+            "warnings": list(_warnings(settings, surface, found)),
         }
     )
 
@@ -155,9 +155,14 @@ def _caller(socket: Socket, environ: Mapping[str, str]) -> str | None:
     )
 
 
-def _warnings(settings: Settings, found: Found) -> Iterator[str]:
+def _warnings(settings: Settings, surface: Surface, found: Found) -> Iterator[str]:
     if found.problem:
         yield found.problem
+    if not surface.tools:
+        yield "No tool is offered: the settings for toolsets and tools leave none."
+    directory = os.path.dirname(settings.audit)
+    if settings.audit not in ("stderr", "off") and not os.access(directory, os.W_OK | os.X_OK):
+        yield f"No audit record can be kept: {directory} does not exist, or this user may not write there."
     if settings.socket.form == "inherit":
         yield (
             "The socket is inherited: the sessions of whoever uses that tmux server can be read, typed into "

@@ -39,6 +39,12 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def glance(settings: Settings, pinned: Socket) -> Found:
     """What can be told without a tmux process. Raises `StartupError` when a server is there but refused."""
     problem = None
+    if os.path.isabs(settings.tmux_config) and not os.access(settings.tmux_config, os.R_OK):
+        # tmux would start without a word, and with none of it.
+        raise StartupError(
+            f"{settings.spelling('tmux_config')} is {settings.tmux_config}, which cannot be read. Name an "
+            "existing file, minimal or user."
+        )
     if shutil.which(settings.tmux_bin) is None:
         problem = (
             f"The program {settings.tmux_bin} was not found. Install tmux, or set TMUXMCP_TMUX_BIN to its "

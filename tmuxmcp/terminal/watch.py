@@ -145,7 +145,7 @@ class Watch:
                 return Ending(
                     "shell_exited",
                     look.state.dead_status,
-                    text,
+                    _DEAD.sub("", text),
                     reason,
                     self._marks,
                     look.state,
@@ -299,6 +299,10 @@ class Watch:
             discipline = Discipline.of(self._before.state.tty)
             if discipline is None or not discipline.canonical:
                 return
+
+
+# What tmux writes into the last row of a dead pane, and the empty rows above it.
+_DEAD = re.compile(r"\s*\nPane is dead [^\n]*\Z")
 
 
 def _alike(line: str, prompt: str) -> bool:

@@ -114,7 +114,7 @@ class Client:
         if isinstance(error, NoServer | ServerGone):
             self._version = None
         if isinstance(error, NoServer) and commands[0].name == "has-session":
-            raise NotFound(f"{error.message} So the target does not exist.", **error.details)
+            raise NotFound(f"There is no such target. {error.message}", **error.details)
         if isinstance(error, ServerGone) and await self._hangs_up():
             raise TmuxUnusable(
                 f"The tmux server on {self.socket.path} lives, but does not talk to {self.binary}: they are "

@@ -223,7 +223,8 @@ class Matches(Result, kw_only=True):
 
 
 async def search_panes(call: Call, args: SearchPanes) -> Matches:
-    """Find lines in all panes, or those of a session or window; a wrapped line is one. regex: RE2."""
+    """Find lines on the screens of all panes, or of a session's or window's, and in `history_lines` rows
+    above; a wrapped line is one. regex: RE2."""
     place = await target_of(call, session=args.session, window_id=args.window_id)
     found = await search.search(
         call.terminal.client,
