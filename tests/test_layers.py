@@ -18,7 +18,7 @@ BELOW = {
     "tools": GROUND | {"tmux", "terminal", "arguments", "manifest", "settings", "startup", "surface"},
 }
 """For each layer what of tmuxmcp it may import, besides itself."""
-SDK = {"frames.py", "server.py", "transport.py"}
+SDK = {"frames.py", "opening.py", "server.py", "transport.py"}
 """The modules that may import the SDK."""
 
 

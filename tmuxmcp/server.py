@@ -29,7 +29,7 @@ from mcp.types import (
     ReadResourceRequestParams,
 )
 
-from tmuxmcp import __version__, limits, manifest, stderr
+from tmuxmcp import __version__, limits, manifest, opening, stderr
 from tmuxmcp.arguments import Parameters, output_schema
 from tmuxmcp.audit import Audit, Entry
 from tmuxmcp.errors import InternalError, InvalidArgument, ToolError
@@ -130,7 +130,8 @@ async def serve(service: Service, read: Inbound, write: Outbound) -> None:
     """Serve one connection on the transport's streams until it ends."""
     logging.basicConfig(handlers=[Log(logging.WARNING)], level=logging.WARNING, force=True)
     server = build(service)
-    await server.run(read, write, server.create_initialization_options())
+    options = server.create_initialization_options()
+    await opening.serve(lambda read, write: server.run(read, write, options), read, write)
 
 
 class Tools:
