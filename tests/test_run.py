@@ -310,7 +310,7 @@ async def test_the_end_of_a_kept_shell_has_a_status(socket_path: Path, shell: st
     async with pane(socket_path, shell, options="set -g remain-on-exit on") as p:
         ending = await p.run("echo bye; exit 3")
         assert (ending.outcome, ending.status) == ("shell_exited", 3)
-        assert ending.text.startswith("bye\n")
+        assert ending.text.startswith("bye")
 
 
 async def test_the_end_of_an_inner_shell_has_a_status(socket_path: Path, shell: str) -> None:
