@@ -6,6 +6,7 @@ import json
 import re
 import string
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from tests.offer import COMBINATIONS, NO_SERVER, TOOLSETS, Offer, said
 from tests.tracing import Recorder
 from tmuxmcp import limits
 from tmuxmcp.audit import PAYLOAD_SINKS
-from tmuxmcp.errors import MatchBudget, ToolError
+from tmuxmcp.errors import MatchBudget, TmuxTimeout, ToolError
 from tmuxmcp.settings import Settings
 from tmuxmcp.surface import ServerState
 from tmuxmcp.terminal.matching import Matcher
 from tmuxmcp.tmux.fake import FakeRunner
+from tmuxmcp.tmux.runner import Output
 from tmuxmcp.tools import Function
 
 few = hypothesis_settings(max_examples=25)
@@ -285,6 +287,26 @@ async def test_invariant_8_buffers_are_namespaced_and_cleaned_up(bench: Bench) -
     }
     assert names
     assert all(re.fullmatch(r"tmuxmcp-(\d+-\d+-\d+|enter-[0-9a-f]+)", name) for name in names)
+
+
+async def test_invariant_8_a_call_that_fails_midway_leaves_no_buffer(bench: Bench) -> None:
+    class Stuck(Recorder):
+        """tmux gets no further than to the buffer, and does not answer in time."""
+
+        async def run(self, argv: Sequence[str], **how: Any) -> Output:
+            if "load-buffer" not in argv:
+                return await super().run(argv, **how)
+            at = argv.index("load-buffer")
+            await super().run(argv[: argv.index(";", at)], **how)
+            assert "tmuxmcp-" in bench.tmux("list-buffers", "-F", "#{buffer_name}")
+            raise TmuxTimeout("tmux did not answer.")
+
+    bench.tmux("set-buffer", "-b", "mine", "value")
+    bench.client.runner = Stuck(bench.client.runner)
+    for tool in ("send_keys", "paste_text"):
+        with pytest.raises(TmuxTimeout):
+            await bench.tools(tool, pane_id="%0", text="text")
+    assert bench.tmux("list-buffers", "-F", "#{buffer_name}") == "mine\n"
 
 
 # 9. Command-bearing arguments are redacted in the audit record and in refusals. (redaction)
