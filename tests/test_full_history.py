@@ -6,6 +6,7 @@ How far its rows have moved is not known then, only that it is a whole number of
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,11 @@ def test_where_it_cannot_tell_it_suspects_nothing() -> None:
     assert places(pane, cursor) == (None, False), "the place is gone"
     pane.print(*["y"] * 3000)
     assert places(pane, pane.cursor()) == (None, False), "all lines look alike"
+
+
+def test_lines_that_all_look_alike_cost_no_more_than_others() -> None:
+    pane = Pane(limit=50_000)
+    pane.print(*["y"] * 60_000)
+    began = time.process_time()
+    assert not pane.place(pane.cursor()).certain
+    assert time.process_time() - began < 1

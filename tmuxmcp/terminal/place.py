@@ -275,23 +275,29 @@ class _Field:
         return 2 * len(self.stream.lines[index]) >= self.stream.state.width - 1
 
     def find(self, wanted: Sequence[int]) -> list[_Match]:
-        """The pieces that equal `wanted`, or at the very top the end of it; its beginning is gone then."""
+        """The pieces that equal `wanted`, or at the very top the end of it; its beginning is gone then.
+
+        Of more than two the first and the last, since there can be as many as lines.
+        """
         if not wanted:
             return []
         ends = {*range(1, min(len(wanted) + _SPLITS, len(self.prints)) + 1), *self._ends(wanted)}
         found = [match for end in ends if (match := self.match(wanted, end))]
         return found or [
-            match for end in range(1, len(self.prints) + 1) if (match := self.match(wanted, end))
+            match
+            for end in range(1, len(self.prints) + 1)
+            if self.prints[end - 1] == wanted[-1] or (end > 1 and self._fills_row(end - 2))
+            if (match := self.match(wanted, end))
         ]
 
     def _ends(self, wanted: Sequence[int]) -> Iterator[int]:
         text, pattern = packed(self.prints), packed(wanted)
-        at = text.find(pattern)
-        while at >= 0:
-            start, off = divmod(at, PRINT_BYTES)
-            if not off:
-                yield start + len(wanted)
-            at = text.find(pattern, at + 1)
+        first, last = text.find(pattern), text.rfind(pattern)
+        while first % PRINT_BYTES and first >= 0:
+            first = text.find(pattern, first + 1)
+        while last % PRINT_BYTES and last >= 0:
+            last = text.rfind(pattern, 0, last + len(pattern) - 1)
+        return (at // PRINT_BYTES + len(wanted) for at in {first, last} if at >= 0)
 
     def proves(self, match: _Match, witnesses: int, *more: _Match) -> bool:
         """Whether that many lines of what was found as it was stand nowhere else, so that it is no other."""
