@@ -38,13 +38,11 @@ def copy(directory: Path) -> Path:
     return directory
 
 
-def run(directory: Path, where: Sequence[str], names: str = "") -> subprocess.CompletedProcess[str]:
+def run(directory: Path, where: Sequence[str], names: str) -> subprocess.CompletedProcess[str]:
     """Run tests in a copy of the repository."""
-    argv = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *where]
+    argv = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", names, *where]
     environ = {**os.environ, "PYTHONPATH": str(directory), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        [*argv, "-k", names] if names else argv, cwd=directory, env=environ, capture_output=True, text=True
-    )
+    return subprocess.run(argv, cwd=directory, env=environ, capture_output=True, text=True)
 
 
 def fate(fault: Fault, directory: Path) -> str:
@@ -71,7 +69,8 @@ def fates(faults: Sequence[Fault]) -> Iterator[tuple[Fault, str]]:
             (Path(scratch) / str(number)).mkdir()
             free.put(copy(Path(scratch) / str(number)))
         first = free.get()
-        done = run(first, sorted({fault.where for fault in faults}))
+        named = " or ".join(sorted({fault.tests for fault in faults}))
+        done = run(first, sorted({fault.where for fault in faults}), named)
         if done.returncode:
             raise SystemExit(f"The tests fail as they are:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
         free.put(first)
