@@ -20,6 +20,8 @@ from tmuxmcp.terminal.panes import REPLACED, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
 from tmuxmcp.terminal.watch import Ending, Reading, Watch
 
+# How long the shell of a new pane may start other programs before they count as what the pane is for.
+_STARTING_SECONDS = 10.0
 _LEAVING_SECONDS = 0.2
 _STUCK_SECONDS = 1.0
 
@@ -53,14 +55,19 @@ class Runner:
     async def _run(self, command: str, deadline: float, in_history: bool, progress: Progress) -> Ending:
         before = await self._until_prompt(deadline)
         if before is None:
-            return Ending("not_started", note=f"Nothing was typed: {Readiness.NOT_YET.value}.")
+            program = (await self._terminal.look(self._pane_id)).state.program
+            note = f"Nothing was typed: {program[:80]!r} has the terminal, and {Readiness.NOT_YET.value}."
+            return Ending("not_started", note=note)
         try:
-            dialect = await self._dialect(before, deadline)
+            prompt = await self._without_rest(before, deadline)
+            if prompt is None:
+                return Ending("not_started", note=_NOT_TAKEN)
+            dialect = await self._dialect(prompt, deadline)
             if dialect is None:
-                return Ending("not_started", note=f"{before.state.program} did not answer as a shell does.")
+                return Ending("not_started", note=f"{prompt.state.program} did not answer as a shell does.")
             marks = Marks.new()
             script = shells.script(command, dialect, marks, in_history=in_history)
-            watch = Watch(self._terminal, before, marks, dialect, deadline, progress)
+            watch = Watch(self._terminal, prompt, marks, dialect, deadline, progress)
             return await self._attempt(script, watch, deadline)
         except (NotFound, NoServer, ServerGone):
             return await self._gone(before.state)
@@ -86,7 +93,8 @@ class Runner:
                     pane_id=self._pane_id,
                     window_id=look.state.window_id,
                 )
-            starting = not self._memory.prompted and (self._memory.created or not look.text.strip())
+            young = begun - self._memory.created < _STARTING_SECONDS
+            starting = not self._memory.prompted and (young or not look.text.strip())
             # A program that was just told to quit is given the time to.
             starting = starting or clock.now() - begun < _LEAVING_SECONDS
             ready = await readiness(look.state, self._terminal.client.runner, starting=starting)
@@ -118,7 +126,7 @@ class Runner:
         for attempt in range(2):
             async with self._memory.typing:
                 self._memory.untaken = script.marks.nonce
-                typed = await self._type_line(script.line)
+                typed = await self._type_line(script.line, watch.dialect)
                 reading = await self._send(script, watch) if script.payload else Reading.READY
             if reading is Reading.REPLACED:
                 return Ending("shell_exited", note=REPLACED)
@@ -130,10 +138,28 @@ class Runner:
                     self._memory.untaken = ""
                     return ending
             # The line went into an unfinished one (an open quote, say). Interrupted, it ran nothing.
-            await self._keyboard.type(self._pane_id, Stroke(keys=("C-c",)))
-            if await self._until_prompt(deadline) is None:
+            if await self._interrupt(deadline) is None:
                 break
-        return Ending("not_started", note="The shell did not take the line that was typed.")
+        return Ending("not_started", note=_NOT_TAKEN)
+
+    async def _without_rest(self, before: Look, deadline: float) -> Look | None:
+        """Drop the first lines of an unfinished command, which what is typed would become the rest of."""
+        if not shells.is_unfinished(before.last_line) or before.last_line == self._memory.prompt:
+            return before
+        after = await self._interrupt(deadline)
+        if after is not None:
+            self._memory.prompt = after.last_line
+        return after
+
+    async def _interrupt(self, deadline: float) -> Look | None:
+        """Interrupt an unfinished line, and wait for the prompt; None when that takes too long."""
+        before = await self._terminal.look(self._pane_id)
+        await self._keyboard.type(self._pane_id, Stroke(keys=("C-c",)))
+        self._memory.untaken = ""
+        ticker = Ticker(self._terminal.clock, deadline)
+        while ticker.quiet < _LEAVING_SECONDS and await self._terminal.look(self._pane_id) == before:
+            await ticker.rest()
+        return await self._until_prompt(deadline)
 
     async def _send(self, script: Script, watch: Watch) -> Reading:
         """Send the command to the reader. Without it, the reader is told to go, whatever happens to us."""
@@ -157,15 +183,15 @@ class Runner:
         """
         await self._keyboard.type(self._pane_id, Stroke(text="\n"))
 
-    async def _type_line(self, line: str) -> State:
+    async def _type_line(self, line: str, dialect: Dialect | None = None) -> State:
         """Type one line and Enter, in place of what somebody left unfinished at the prompt."""
         self._terminal.remember(self._pane_id, line)
-        stroke = Stroke(text=line, before=("C-e", "C-u"), keys=("Enter",), bracketed=True)
+        stroke = Stroke(text=line, before=shells.clear_keys(dialect), keys=("Enter",), bracketed=True)
         return (await self._keyboard.type(self._pane_id, stroke)).state
 
     async def _ask(self, marks: Marks, dialect: Dialect) -> None:
         async with self._memory.typing:
-            await self._type_line(f" {shells.ask_status(dialect, marks)}")
+            await self._type_line(f" {shells.ask_status(dialect, marks)}", dialect)
 
     async def _dialect(self, before: Look, deadline: float) -> Dialect | None:
         """The grammar of the pane's shell; one that another program carries is asked."""
@@ -184,6 +210,7 @@ class Runner:
         return None
 
 
+_NOT_TAKEN = "The shell did not take the line that was typed."
 _CLOSED = "The pane closed: its shell exited, or the pane was killed."
 # tmux leaves its socket behind whether it was killed or its last session ended.
 _ENDED = "The tmux server has ended. It ends by itself when its last pane closes."

@@ -8,8 +8,10 @@ The marks carry a random nonce that is split in the typed text, so the echo of t
 they travel in the pane's output, so the stream itself orders marks and output. `eval` in the current
 shell keeps `cd` and `export`, and turns a syntax error into a status. The source is either the
 command as one quoted literal, or, for a command that a line editor or a line discipline could
-mangle, a reader: a subshell that turns the terminal's echo off, says that it is ready, and collects
-the command from lines that follow.
+mangle, a reader: a shell of its own that turns the terminal's echo off, says that it is ready, and
+collects the command from lines that follow.
+
+What a person made of the shell (aliases, functions, IFS, options) must not change what the line does.
 """
 
 from __future__ import annotations
@@ -102,6 +104,10 @@ class Marks:
         """What the reader prints when it waits for the command."""
         return f"{self.nonce}="
 
+    def typed(self, text: str) -> bool:
+        """Whether the echo of a line that prints a mark stands here; a row's end may cut it anywhere."""
+        return any(half in text.replace(self.nonce, "") for half in self.split.split())
+
     def opening(self, text: str) -> re.Match[str] | None:
         """The opening mark, with the shell's process id as group `pid`; output begins at its end.
 
@@ -115,10 +121,12 @@ class Marks:
 
     def dialect(self, text: str) -> Dialect | None:
         """What the shell answered to `ask_dialect`, None while it has not."""
-        match = re.search(rf"{self.nonce} (?P<fish>[^/\n]*)/(?P<zsh>[^/\n]*)\n", text)
+        match = re.search(rf"{self.nonce} (?P<quoted>\\+)/(?P<zsh>[^/\n]*)\n", text)
         if match is None:
             return None
-        return Dialect.FISH if match["fish"] else Dialect.ZSH if match["zsh"] else Dialect.POSIX
+        if match["quoted"] == "\\":
+            return Dialect.FISH
+        return Dialect.ZSH if match["zsh"] else Dialect.POSIX
 
 
 def any_closing(text: str, pid: str) -> re.Match[str] | None:
@@ -157,10 +165,12 @@ def script(command: str, dialect: Dialect, marks: Marks, *, in_history: bool) ->
     """
     command = _without_continuation(command)
     if _PLAIN.fullmatch(command) and len(command) <= _LITERAL_CHARACTERS:
-        body = f"{_opening(dialect, marks)}; {_EVAL[dialect]} {quote(command, dialect)}"
+        pid = "$fish_pid" if dialect is Dialect.FISH else '"$$"'
+        opening = _opening(f"{_BUILTIN[dialect]} printf", marks, pid)
+        body = f"{opening}; {_BUILTIN[dialect]} eval {quote(command, dialect)}"
         payload, shown = "", []
     else:
-        body = f"{_EVAL[dialect]} {_reader(dialect, marks)}"
+        body = f"{_BUILTIN[dialect]} eval {_reader(dialect, marks)}"
         shown = _shown(command)
         payload = _payload(command, shown)
     line = f"{'' if in_history else ' '}{body}; {ask_status(dialect, marks)}"
@@ -169,20 +179,40 @@ def script(command: str, dialect: Dialect, marks: Marks, *, in_history: bool) ->
 
 def ask_status(dialect: Dialect, marks: Marks) -> str:
     """The closing mark; typed alone at a prompt, it asks for the status of what ran last."""
-    if dialect is Dialect.FISH:
-        return f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $fish_pid $status"
-    told = f"printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} $$ $?"
+    pid, status = ("$fish_pid", "$status") if dialect is Dialect.FISH else ('"$$"', '"$?"')
     if dialect is Dialect.MKSH:
         # It holds back what a builtin says on standard error until it forks: here, before it prints.
-        return f"{told}$(:)"
+        status = '"$?$(:)"'
+    told = f"{_BUILTIN[dialect]} printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} {pid} {status}"
     # The group keeps the line out of a trace that the command switched on.
-    return f"{{ {told}; }} 2>/dev/null"
+    return f"{{ {told}; }} 2>/dev/null" if dialect in (Dialect.POSIX, Dialect.ZSH) else told
 
 
 def ask_dialect(marks: Marks) -> str:
-    """A line that every shell of ours runs, and whose answer tells which grammar it speaks."""
-    values = '"$FISH_VERSION" "$ZSH_VERSION"'
-    return f" printf '{_DIM}%s%s %s/%s{_PLAIN_TEXT}\\n' {marks.split} {values}"
+    """A line that every shell of ours runs, and whose answer tells which grammar it speaks.
+
+    Only fish takes a backslash in single quotes for an escape.
+    """
+    zsh = "test '\\\\' = \\\\ || eval 'command printf %s \"${ZSH_VERSION-}\"'"
+    return f" command printf '{_DIM}%s%s %s/' {marks.split} '\\\\'; {zsh}; command printf '{_PLAIN_TEXT}\\n'"
+
+
+def clear_keys(dialect: Dialect | None) -> tuple[str, ...]:
+    """Keys that empty a line editor, whatever somebody left in it; to a terminal without one, C-u does.
+
+    S empties the line in the command mode of vi, and leaves that mode. Escape ends a search, a menu or the
+    first half of a key sequence. An editor that holds several lines takes more.
+    """
+    if dialect is Dialect.ZSH:
+        return ("C-u", "Escape", "S", "C-x", "C-k", "C-u")
+    if dialect is Dialect.FISH:
+        return ("Escape", "S", *(["C-k"] * _KEPT_LINES), *(["C-u"] * _KEPT_LINES))
+    return ("Escape", "S", "C-e", "C-u")
+
+
+def is_unfinished(line: str) -> bool:
+    """Whether this looks like what a shell asks for the rest of a command, or for a choice, with."""
+    return re.fullmatch(r"(?:\w+ ?)*>(?: .*)?|.*\(y or n\) ?|--More-- ?", line) is not None
 
 
 def quote(text: str, dialect: Dialect) -> str:
@@ -194,6 +224,8 @@ def quote(text: str, dialect: Dialect) -> str:
 
 _PLAIN = re.compile(r"[ -~]+")
 _LITERAL_CHARACTERS = 500
+# fish kills one line, or the break after it, with each key.
+_KEPT_LINES = 100
 # Of four bytes at most, so that a line stays below the shortest limit of a terminal in canonical mode
 # (1024 bytes on macOS, 4096 on Linux).
 _PIECE_CHARACTERS = 220
@@ -203,19 +235,18 @@ _CLEAN = "\\033[J"
 _DIM = "\\033[2m"
 _PLAIN_TEXT = "\\033[m"
 
-# `command` takes away what makes a syntax error inside eval end a whole line (dash) or a shell
-# (POSIX special builtins). zsh and fish would look for a program of that name.
-_EVAL = {
-    Dialect.POSIX: "command eval",
-    Dialect.MKSH: "command eval",
-    Dialect.ZSH: "eval",
-    Dialect.FISH: "eval",
+# Reaches a builtin past aliases and functions of its name. For POSIX shells it also takes away what makes
+# a syntax error inside eval end a whole line (dash) or the shell (special builtins).
+_BUILTIN = {
+    Dialect.POSIX: "\\command",
+    Dialect.MKSH: "\\command",
+    Dialect.ZSH: "\\builtin",
+    Dialect.FISH: "builtin",
 }
 
 
-def _opening(dialect: Dialect, marks: Marks, pid: str = "") -> str:
-    pid = pid or ("$fish_pid" if dialect is Dialect.FISH else "$$")
-    return f"printf '{_CLEAN}{_DIM}%s%s %s{_PLAIN_TEXT}\\n' {marks.split} {pid}"
+def _opening(printf: str, marks: Marks, pid: str) -> str:
+    return f'{printf} "{_CLEAN}{_DIM}%s%s %s{_PLAIN_TEXT}\\n" {marks.split} {pid}'
 
 
 def _without_continuation(command: str) -> str:
@@ -228,12 +259,12 @@ def _without_continuation(command: str) -> str:
 # joining linear), # a line to show to the person who watches, . the end. Anything else ends it as well, but
 # then the rest of the command never came (our process was killed, say), and half of it must not run.
 # printf is not a builtin of mksh, so the command must go through print there: a program's
-# arguments are public.
+# arguments are public. Variables of these names that are exported would hand it on to stty.
 _READER = (
-    "s=$(stty -g);stty -echo icanon iexten lnext ^V;"
-    'p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- "$1";;*)printf \'%s\\n\' "$1";;esac;}};'
-    "v= w= n=$(echo;echo x);n=${{n%x}};"
-    "printf '{dim}%s%s={plain}\\n' {split} >/dev/tty;"
+    "unset v w;v= w= s=$(stty -g);stty -echo icanon iexten lnext ^V;"
+    'p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- "$1";;*)printf "%s\\n" "$1";;esac;}};'
+    "n=$(echo;echo x);n=${{n%x}};"
+    'printf "{dim}%s%s={plain}\\n" {split} >/dev/tty;'
     "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
     '[#]*)p "${{l#?}}">/dev/tty;;.)break;;*)v= w=;break;;esac;done;'
     'stty $s;{opening} >/dev/tty;p "$v$w"'
@@ -242,16 +273,12 @@ _READER = (
 
 def _reader(dialect: Dialect, marks: Marks) -> str:
     """An expression whose value is the command that is sent after the reader said it is ready."""
-    fish = dialect is Dialect.FISH
     text = _READER.format(
-        dim=_DIM,
-        plain=_PLAIN_TEXT,
-        split=marks.split,
-        opening=_opening(Dialect.POSIX, marks, "$0" if fish else "$$"),
+        dim=_DIM, plain=_PLAIN_TEXT, split=marks.split, opening=_opening("printf", marks, "$0")
     )
-    if fish:
-        return f"(sh -c {quote(text, dialect)} $fish_pid|string collect -N)"
-    return f'"$({text})"'
+    if dialect is Dialect.FISH:
+        return f"(command sh -c {quote(text, dialect)} $fish_pid|string collect -N)"
+    return f'"$(\\command sh -c {quote(text, dialect)} "$$")"'
 
 
 # In canonical mode these would edit the line or signal a program; the terminal takes each one

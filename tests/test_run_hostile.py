@@ -1,0 +1,98 @@
+"""run_shell_command in shells that a person has made their own, and left in the middle of something."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.panes import pane
+
+pytestmark = pytest.mark.anyio
+
+_ALIASES = "".join(
+    f"alias {name}='echo {name.upper()}'\n"
+    for name in ("printf", "eval", "read", "stty", "sh", "p", "v", "builtin", "command")
+)
+_FUNCTIONS = "p() { :; }\nv() { :; }\nprintf() { :; }\nv=1 w=2 s=3 l=4 n=5\nreadonly v w s l n\n"
+_DIGITS = "IFS=0123456789abcdef:/\n"
+_SHELLS = ("bash", "zsh", "dash", "mksh", "ksh")
+
+
+def installed(shell: str) -> str:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("shell", "rc"),
+    [
+        *((shell, _ALIASES) for shell in _SHELLS),
+        *((shell, _FUNCTIONS) for shell in _SHELLS),
+        *((shell, _DIGITS) for shell in _SHELLS),
+        ("fish", "function printf; end\nfunction p; end\nset -gx v 1\nabbr -a printf 'echo no'\n"),
+        ("zsh", "setopt extended_glob null_glob sh_word_split no_unset no_clobber ksh_arrays correct_all\n"),
+        ("zsh", "alias -g P='| cat'\nsetopt rc_quotes share_history hist_verify\n"),
+        ("bash", "set -uC -o posix\nshopt -s extglob histverify cmdhist lithist\nexport v=1 w=2\n"),
+        ("bash", "PROMPT_COMMAND='echo printed; date'\nset -T\ntrap : DEBUG\n"),
+    ],
+)
+async def test_a_shell_that_somebody_made_their_own(socket_path: Path, shell: str, rc: str) -> None:
+    async with pane(socket_path, installed(shell), rc=rc) as p:
+        for command, status, output in (
+            ("/bin/echo hi", 0, "hi\n"),
+            ("/bin/echo 'one\ntwo'", 0, "one\ntwo\n"),
+            ("/bin/sh -c 'exit 213'", 213, ""),
+            ("false\n", 1, ""),
+        ):
+            ending = await p.run(command, timeout=10)
+            assert (ending.outcome, ending.status, ending.text) == ("completed", status, output)
+
+
+_VI = {
+    "bash": "set -o vi\n",
+    "zsh": "bindkey -v\n",
+    "fish": "fish_vi_key_bindings\n",
+    "mksh": "set -o vi\n",
+    "ksh": "set -o vi\n",
+}
+_LEFT_UNDONE = {
+    "vi's command mode": ("touch bad", "Escape"),
+    "vi's command mode, in the middle": ("touch bad", "Escape", "b"),
+    "the cursor in the middle": ("touch bad", "Left", "Left"),
+    "a search in the history": ("", "C-r", "t"),
+    "the first half of a key sequence": ("touch bad", "C-x"),
+    "a literal next key": ("touch bad", "C-v"),
+    "completions that are listed": ("/usr/", "Tab", "Tab"),
+    "an unfinished line": ("touch bad \\", "Enter", "x"),
+}
+
+
+@pytest.mark.parametrize("vi", [False, True])
+async def test_what_somebody_left_at_the_prompt_is_replaced(socket_path: Path, shell: str, vi: bool) -> None:
+    rc = _VI.get(Path(shell).name, "") if vi else ""
+    async with pane(socket_path, shell, rc=rc) as p:
+        await p.run("true")
+        for text, *keys in _LEFT_UNDONE.values():
+            await p.type(text)
+            for key in keys:
+                await anyio.sleep(0.05)
+                await p.type("", key)
+            await anyio.sleep(0.05)
+            ending = await p.run("ls -d bad; echo good", timeout=10)
+            assert ending.status == 0, (text, keys)
+            assert ending.text.endswith("\ngood\n")
+            assert "No such file" in ending.text or "cannot access" in ending.text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_lines_that_were_pasted_and_not_entered_do_not_run(socket_path: Path, shell: str) -> None:
+    async with pane(socket_path, installed(shell)) as p:
+        await p.run("true")
+        await p.keyboard.paste(p.id, "touch bad\ntouch bad\n  touch bad", bracketed=True, enter=False)
+        await p.screen("  touch bad")
+        assert "bad" not in (await p.run("ls")).text
