@@ -70,6 +70,36 @@ async def test_input_that_nobody_reads(processes: ProcessRunner) -> None:
     assert await run(processes, "sh", "-c", closing, stdin=bytes(4 * MEGABYTE)) == Output(0, b"done\n", "")
 
 
+@pytest.mark.parametrize("memory", [True, False])
+async def test_input_is_whole_when_we_are_killed(tmp_path: Path, memory: bool) -> None:
+    """A reader that begins when we have gone still gets all of it, and no file is left."""
+    begun, read, size = tmp_path / "begun", tmp_path / "read", 4 * MEGABYTE
+    patience = f": > {begun}; while kill -0 $0 2>/dev/null; do sleep 0.01; done; wc -c > {read}."
+    script = (
+        "import anyio, os, sys; from tmuxmcp.tmux.runner import ProcessRunner\n"
+        f"{'' if memory else 'del os.memfd_create'}\n"
+        "async def main():\n"
+        "    pid = str(os.getpid())\n"
+        "    async with anyio.create_task_group() as tasks:\n"
+        "        tasks.start_soon(lambda: ProcessRunner().run(['sh', '-c', sys.argv[1], pid],"
+        f" stdin=bytes({size}), timeout=60, max_output=99))\n"
+        f"        while not os.path.exists('{begun}'):\n"
+        "            await anyio.sleep(0.01)\n"
+        "        os.kill(os.getpid(), 9)\n"
+        "anyio.run(main)\n"
+    )
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    environ = {**os.environ, "TMPDIR": str(spool)}
+    argv = [sys.executable, "-c", script, f"{patience}; mv {read}. {read}"]
+    assert subprocess.run(argv, env=environ, check=False, timeout=30).returncode == -9
+    with anyio.fail_after(20):
+        while not read.exists():
+            await anyio.sleep(0.01)
+    assert int(read.read_text()) == size
+    assert list(spool.iterdir()) == []
+
+
 async def test_stdin_is_empty_and_not_ours(processes: ProcessRunner) -> None:
     assert (await run(processes, "cat")).stdout == b""
 

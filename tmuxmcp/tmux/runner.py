@@ -10,9 +10,10 @@ import asyncio
 import errno
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Final, NamedTuple, Protocol
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from typing import IO, Final, NamedTuple, Protocol
 
 import anyio
 
@@ -95,7 +96,7 @@ class ProcessRunner:
                 placed = True
                 try:
                     environ = self._environ if env is None else scrubbed(env)
-                    child = _Child(_spawn(argv, bool(stdin), cwd, environ), stdin, max_output)
+                    child = _Child(_spawn(argv, stdin, cwd, environ), max_output)
                     try:
                         with anyio.move_on_after(WORKING_SECONDS):
                             return await child.output()
@@ -109,28 +110,30 @@ class ProcessRunner:
                         self._places.release()
         except TimeoutError:
             raise TmuxTimeout(
-                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck: try "
-                "again, and if it stays so, have a person attach to it and look.",
+                f"tmux did not answer within {timeout:g} seconds. Its server may be busy or stuck, and may "
+                "do what it was asked for when it goes on: look before you try again, and if it stays so, "
+                "have a person attach to it.",
                 timeout=timeout,
             ) from None
 
 
 def _spawn(
-    argv: Sequence[str], piped_stdin: bool, cwd: str | None, env: Mapping[str, str]
+    argv: Sequence[str], stdin: bytes, cwd: str | None, env: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            list(argv),
-            stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=env,
-            bufsize=0,
-            # What a terminal sends to our process group (Ctrl-C) is not meant for tmux. A session of its own
-            # would do the same, but Linux schedules each session apart, and one that is new comes last.
-            process_group=0,
-        )
+        with _file(stdin) if stdin else nullcontext() as file:
+            return subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL if file is None else file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env=env,
+                bufsize=0,
+                # What a terminal sends to our process group (Ctrl-C) is not meant for tmux. A session of its
+                # own would do the same, but Linux schedules each session apart, and a new one comes last.
+                process_group=0,
+            )
     except OSError as error:
         if cwd is not None and error.filename == cwd:
             raise InvalidDirectory(
@@ -138,7 +141,7 @@ def _spawn(
             ) from None
         if error.errno == errno.E2BIG:
             raise TooLarge("The command is longer than the system takes at once. Send less.") from None
-        if error.errno in (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE):
+        if error.errno in _NO_ROOM:
             raise TmuxFailed(
                 f"{argv[0]} cannot be started now: {error.strerror}. Try again when the system has room."
             ) from None
@@ -149,13 +152,36 @@ def _spawn(
         ) from None
 
 
-class _Child:
-    """A started process: the event loop feeds and drains its pipes and notices its end."""
+_NO_ROOM: Final = frozenset(
+    {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+)
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_output: int) -> None:
+
+@contextmanager
+def _file(data: bytes) -> Iterator[IO[bytes]]:
+    """A file without a name that holds `data`.
+
+    A pipe would end when we are killed while we write, and tmux would type half a text as if it were all.
+    """
+    in_memory = hasattr(os, "memfd_create")
+    with (
+        open(os.memfd_create("tmuxmcp"), "w+b", buffering=0)
+        if in_memory
+        else tempfile.TemporaryFile(buffering=0)
+    ) as file:
+        left = memoryview(data)
+        while left:
+            left = left[file.write(left) :]
+        file.seek(0)
+        yield file
+
+
+class _Child:
+    """A started process: the event loop drains its pipes and notices its end."""
+
+    def __init__(self, process: subprocess.Popen[bytes], max_output: int) -> None:
         self._process = process
         self._loop = asyncio.get_running_loop()
-        self._unsent = memoryview(stdin)
         self._max_output = max_output
         self._size = 0
         self._over = anyio.Event()
@@ -167,10 +193,6 @@ class _Child:
         for fd in (self._out, self._err):
             self._answer[fd] = []
             self._watch(fd)
-        if process.stdin is not None:
-            self._in = process.stdin.fileno()
-            os.set_blocking(self._in, False)
-            self._loop.add_writer(self._in, self._feed)
         self._pidfd = _pidfd(process.pid)
         if self._pidfd is not None:
             self._loop.add_reader(self._pidfd, self._ended)
@@ -195,7 +217,6 @@ class _Child:
                     await anyio.sleep(0.001)
         for fd in tuple(self._open):
             self._unwatch(fd)
-        self._stop_feeding()
         if self._pidfd is not None:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -229,21 +250,6 @@ class _Child:
             self._over.set()
             return False
         return True
-
-    def _feed(self) -> None:
-        try:
-            self._unsent = self._unsent[os.write(self._in, self._unsent[:_CHUNK]) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:
-            self._unsent = self._unsent[:0]
-        if not self._unsent:
-            self._stop_feeding()
-
-    def _stop_feeding(self) -> None:
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._loop.remove_writer(self._in)
-            self._process.stdin.close()
 
     def _ended(self) -> None:
         """Reap the process and take the rest of its answer: what it wrote is in the pipes by now."""
