@@ -10,6 +10,7 @@ test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)
 test-compat: venv shells ; @$(PY) -m scripts.compat $(ARGS)
 test-clients: venv tmux ; @$(PY) -m scripts.clients $(ARGS)
 demo: venv tmux ; @$(PY) -m scripts.demo
+bench: venv tmux ; @$(PY) -m scripts.bench $(ARGS)
 lint: venv
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
