@@ -187,8 +187,7 @@ class Traced:
                 directory = self.directory / f"{MARK}{end}"
                 directory.mkdir(exist_ok=True)
                 return str(directory)
-            # The session that is named has to exist.
-            return f"{value}{end}" if isinstance(value, str) and MARK in value else value
+            return f"{value}{end}" if isinstance(value, str) and OURS in value else value
 
         return {name: fill(value, name) for name, value in arguments.items()}
 
@@ -233,13 +232,13 @@ async def test_every_value_lands_where_the_manifest_says(server: Traced, tool: s
 async def test_no_value_is_expanded_as_a_format(server: Traced, tool: str) -> None:
     """Where tmux would expand a text, it is refused before tmux sees it, or arrives with every # doubled."""
     for arguments in CALLS[tool]:
-        for path in dict.fromkeys(path for path, value in values(arguments) if MARK in str(value)):
+        for path in dict.fromkeys(path for path, value in values(arguments) if OURS in str(value)):
             for hostile in ("#{pid}", "#(true)", "#S", "}#{pid}"):
                 filled = server.filled(arguments, hostile, path)
                 server.recorder.calls.clear()
                 await server.call(tool, filled)
                 for where, value in values(filled):
-                    if where == path and MARK in str(value):
+                    if where == path and OURS in str(value):
                         assert not [place for place in server.places(value) if place.expanded], value
 
 
