@@ -62,6 +62,13 @@ async def test_new_output_matches_and_the_echo_does_not(socket_path: Path) -> No
         assert (again.outcome, again.before) == ("timeout", True)
 
 
+async def test_what_is_typed_ahead_of_the_prompt_is_shown_twice(socket_path: Path) -> None:
+    async with pane(socket_path, "bash", rc="sleep 0.7\n") as p:
+        cursor = await typed(p, "sleep 0.3; echo READY")
+        waited = await wait(p, Wanted(matcher("READY")), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", ["READY"])
+
+
 async def test_nothing_between_typing_and_waiting_is_missed(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         await p.run("true")

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from tmuxmcp.errors import PaneSynchronized, ToolError
-from tmuxmcp.terminal.panes import STATE, State, Terminal
+from tmuxmcp.terminal import shells
+from tmuxmcp.terminal.panes import STATE, Discipline, State, Terminal
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
 from tmuxmcp.tmux.sinks import render
@@ -74,6 +75,7 @@ class Keyboard:
                 typed = typed._replace(state=again.state, reached=again.reached)
         for other in typed.reached[1:]:
             self._terminal.remember(other, *_lines(stroke.text))
+        self._expect_echo(typed.state, stroke.text)
         return typed
 
     async def paste(
@@ -86,6 +88,7 @@ class Keyboard:
         stroke = Stroke(pasted(text, bracketed=bracketed), bracketed=bracketed)
         with self._remembered(pane_id, text):
             typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
+        self._expect_echo(typed.state, text)
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
@@ -134,6 +137,14 @@ class Keyboard:
             timeout=_TIMEOUT,
         )
         return question.answer(printed)
+
+    def _expect_echo(self, state: State, text: str) -> None:
+        """Expect a second echo of what was typed ahead of a prompt: the line editor shows it again."""
+        name, discipline = shells.shell(state.program), Discipline.of(state.tty)
+        if discipline is None or not discipline.canonical or not discipline.echo:
+            return
+        if self._terminal.is_starting(state.pane_id) or (name is not None and shells.has_editor(name)):
+            self._terminal.remember(state.pane_id, *_lines(text))
 
     @contextmanager
     def _remembered(self, pane_id: str, text: str) -> Iterator[None]:

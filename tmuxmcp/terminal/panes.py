@@ -160,6 +160,10 @@ class Discipline(NamedTuple):
         return cls(bool(flags & termios.ICANON), bool(flags & termios.ECHO))
 
 
+# How long the shell of a new pane may start other programs before they count as what the pane is for.
+_STARTING_SECONDS = 10.0
+
+
 class TypedLine(NamedTuple):
     """A line that this process typed, and when, in milliseconds of the wall clock."""
 
@@ -199,6 +203,11 @@ class Terminal:
         if pane_id not in self._memories:
             self._memories[pane_id] = Memory()
         return self._memories[pane_id]
+
+    def is_starting(self, pane_id: str) -> bool:
+        """Whether the pane is so young that its shell may still be on its way to the first prompt."""
+        memory = self.memory(pane_id)
+        return not memory.prompted and self.clock.now() - memory.created < _STARTING_SECONDS
 
     def remember(self, pane_id: str, *lines: str) -> list[TypedLine]:
         """Keep lines that are about to be typed, so that their echo is not taken for output."""

@@ -20,8 +20,6 @@ from tmuxmcp.terminal.panes import REPLACED, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
 from tmuxmcp.terminal.watch import Ending, Reading, Watch
 
-# How long the shell of a new pane may start other programs before they count as what the pane is for.
-_STARTING_SECONDS = 10.0
 _LEAVING_SECONDS = 0.2
 _STUCK_SECONDS = 1.0
 
@@ -93,8 +91,8 @@ class Runner:
                     pane_id=self._pane_id,
                     window_id=look.state.window_id,
                 )
-            young = begun - self._memory.created < _STARTING_SECONDS
-            starting = not self._memory.prompted and (young or not look.text.strip())
+            blank = not self._memory.prompted and not look.text.strip()
+            starting = blank or self._terminal.is_starting(self._pane_id)
             # A program that was just told to quit is given the time to.
             starting = starting or clock.now() - begun < _LEAVING_SECONDS
             ready = await readiness(look.state, self._terminal.client.runner, starting=starting)

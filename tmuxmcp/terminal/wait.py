@@ -9,7 +9,7 @@ is not output. On the alternate screen it is the rows that changed.
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -278,17 +278,18 @@ class _Echo:
     def __init__(self, typed: Sequence[TypedLine], since: int) -> None:
         self._typed = typed
         self._since = since
-        self._used: set[TypedLine] = set()
+        self._used: Counter[str] = Counter()
 
     def without(self, text: str) -> str:
-        for line in tuple(self._typed):
-            if line.at >= self._since and line not in self._used and line.text in text:
-                self._used.add(line)
-                return text.replace(line.text, "", 1)
+        expected = Counter(line.text for line in tuple(self._typed) if line.at >= self._since)
+        for line, times in expected.items():
+            if line in text and self._used[line] < times:
+                self._used[line] += 1
+                return text.replace(line, "", 1)
         return text
 
-    def used(self) -> set[TypedLine]:
-        return set(self._used)
+    def used(self) -> Counter[str]:
+        return self._used.copy()
 
-    def restore(self, used: set[TypedLine]) -> None:
+    def restore(self, used: Counter[str]) -> None:
         self._used = used
