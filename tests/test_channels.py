@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -204,6 +205,20 @@ async def test_waits_of_one_process_need_no_process_list(
         assert not waits.outcomes
         await raw.signal("c")
     assert waits.outcomes == ["signaled"]
+    assert await ours.wait("c", 0.1, nothing) == "timeout"
+    await raw.signal("c")
+    assert await raw.is_pending("c")
+
+
+async def test_a_process_list_that_cannot_be_read(
+    ours: Channels, raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when there are too many open files."""
+
+    def full(path: str) -> list[str]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+
+    monkeypatch.setattr(os, "listdir", full)
     assert await ours.wait("c", 0.1, nothing) == "timeout"
     await raw.signal("c")
     assert await raw.is_pending("c")

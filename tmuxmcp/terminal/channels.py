@@ -216,7 +216,10 @@ async def _processes(runner: Runner) -> list[tuple[int, list[str]]]:
 
 def _from_proc() -> list[tuple[int, list[str]]]:
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    pids: list[str] = []
+    with suppress(OSError):
+        pids = os.listdir("/proc")
+    for pid in filter(str.isdigit, pids):
         with suppress(OSError):
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 line = file.read()
