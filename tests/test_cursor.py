@@ -298,6 +298,17 @@ def test_lines_written_over_on_the_screen_are_found_among_those_that_stayed() ->
     assert pane.place(cursor) == Place(98, certain=True, rewritten=(90,))
 
 
+def test_lines_that_look_alike_do_not_hide_a_place_above_which_some_were_written_over() -> None:
+    pane = Pane(limit=2000)
+    pane.print("ok", *numbered(0, 100), "ok")
+    cursor = pane.cursor()
+    pane.lines[:0] = ["ok"]
+    pane.lines[96] = "overwritten"
+    pane.print(*numbered(100, 5))
+    place = pane.place(cursor)
+    assert (place.line, place.certain, place.lost) == (103, False, False)
+
+
 def test_a_screen_written_anew_is_read_from_its_first_line_and_not_certain() -> None:
     pane = Pane(limit=2000)
     pane.print(*numbered(0, 100))

@@ -60,7 +60,10 @@ def locate(cursor: Cursor, stream: Stream, *, all_read: bool) -> Place | None:
     all_read = all_read or not stream.top
     field = _Field(stream)
     index = _same_row(cursor, stream)
-    place = _unchanged(cursor, field, index, all_read) or _written_over(cursor, field, index, all_read)
+    place = _unchanged(cursor, field, index, all_read)
+    if place is None or not place.certain:
+        # A few lines that look alike, found anywhere, must not hide the place above which some changed.
+        place = _written_over(cursor, field, index, all_read) or place
     return place or (_lost(cursor, stream) if all_read else None)
 
 
@@ -163,27 +166,30 @@ def _can_have_moved(cursor: Cursor, stream: Stream, line: int, top: int) -> bool
 
 def _written_over(cursor: Cursor, field: _Field, index: int | None, all_read: bool) -> Place | None:
     """Find the place when lines before it changed that were on the screen: those in the history cannot."""
-    kept = cursor.prints[: cursor.kept]
+    if index is not None and (place := _changed_above(cursor, field, index)):
+        return place
     stream = field.stream
-    if index is None and all_read and cursor.width == stream.state.width:
-        found = field.find(kept)
-        if len(found) == 1 and field.proves(found[0], _WITNESSES_SEARCHED):
-            index = stream.line_at(stream.row_of(found[0].end) + cursor.kept_span)
-    if index is None:
+    if not all_read or cursor.width != stream.state.width:
         return None
+    found = field.find(cursor.prints[: cursor.kept])
+    if len(found) != 1 or not field.proves(found[0], _WITNESSES_SEARCHED):
+        return None
+    index = stream.line_at(stream.row_of(found[0].end) + cursor.kept_span)
+    place = None if index is None else _changed_above(cursor, field, index)
+    if index is None or place is None or _can_have_moved(cursor, stream, index, found[0].start):
+        return place
+    return place._replace(certain=False)
+
+
+def _changed_above(cursor: Cursor, field: _Field, index: int) -> Place | None:
+    """The place at line `index`, if all that changed before it were lines on the screen."""
     screen = field.match(cursor.prints[cursor.kept :], index, changes=True)
     if screen is None or screen.compared < len(cursor.prints) - cursor.kept:
         return None
-    history = field.match(kept, screen.start)
+    history = field.match(cursor.prints[: cursor.kept], screen.start)
     if history is None or not field.proves(screen, _WITNESSES_SEARCHED, history):
         return None
-    place = _above(field, screen)
-    same_row = stream.row_of(index) == cursor.row
-    return (
-        place
-        if same_row or _can_have_moved(cursor, stream, index, history.start)
-        else place._replace(certain=False)
-    )
+    return _above(field, screen)
 
 
 def _above(field: _Field, screen: _Match) -> Place:
