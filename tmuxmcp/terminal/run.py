@@ -21,6 +21,7 @@ from tmuxmcp.terminal.shells import Dialect, Marks, Script
 from tmuxmcp.terminal.watch import Ending, Reading, Watch
 
 _LEAVING_SECONDS = 0.2
+_EMPTY_PROMPT_SECONDS = 0.2
 _STUCK_SECONDS = 1.0
 
 
@@ -98,7 +99,9 @@ class Runner:
             ready = await readiness(look.state, self._terminal.client.runner, starting=starting)
             if look != seen:
                 ticker.changed()
-            if ready is Readiness.PROMPT and self._has_taken(look, ticker.quiet):
+            # The mode can be a moment ahead of the prompt, which a later look is compared with.
+            shown = look.state.cursor_x > 0 or ticker.quiet > _EMPTY_PROMPT_SECONDS
+            if ready is Readiness.PROMPT and shown and self._has_taken(look, ticker.quiet):
                 self._memory.prompted = True
                 return look
             if clock.now() >= deadline:
