@@ -121,7 +121,7 @@ class Marks:
 
     def dialect(self, text: str) -> Dialect | None:
         """What the shell answered to `ask_dialect`, None while it has not."""
-        match = re.search(rf"{self.nonce} (?P<quoted>\\+)/(?P<zsh>[^/\n]*)\n", text)
+        match = re.search(rf"{self.nonce} (?P<quoted>\\+)/(?P<zsh>[^/\n]*)/", text)
         if match is None:
             return None
         if match["quoted"] == "\\":
@@ -194,7 +194,7 @@ def ask_dialect(marks: Marks) -> str:
     Only fish takes a backslash in single quotes for an escape.
     """
     zsh = "test '\\\\' = \\\\ || eval 'command printf %s \"${ZSH_VERSION-}\"'"
-    return f" command printf '{_DIM}%s%s %s/' {marks.split} '\\\\'; {zsh}; command printf '{_PLAIN_TEXT}\\n'"
+    return f" command printf '{_DIM}%s%s %s/' {marks.split} '\\\\'; {zsh}; command printf '/{_PLAIN_TEXT}\\n'"
 
 
 def clear_keys(dialect: Dialect | None) -> tuple[str, ...]:
