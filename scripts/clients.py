@@ -242,8 +242,9 @@ def _driven(home: Home) -> str:
 
 def _app_server(home: Home) -> str:
     with app_server.session(home.program, home.environment, home.place.work) as codex:
-        expect(len(codex.tools("tmux")), TOOLS, "tools")
+        # A call waits for the server to be ready; the list of tools does not.
         made = codex.call("tmux", "create_session", {"name": "agent"})
+        expect(len(codex.tools("tmux")), TOOLS, "tools")
         command = {"pane_id": made["pane_id"], "command": "echo $((6 * 7)); false"}
         ran = codex.call("tmux", "run_shell_command", command)
         expect((ran["output"], ran["exit_status"]), ("42", 1), "what the command printed")
