@@ -125,8 +125,8 @@ class _Waiter:
             with self._life:
                 self._printed = await self._client.call(
                     command("wait-for", Arg("CHANNEL", self.channel)),
-                    # Tells whether there is a session. No hook runs after this command.
-                    command("list-commands", "-F", f"{self.mark}#{{S:.}}", "wait-for"),
+                    # Tells of every session, and whether the server ends without one. No hook runs after it.
+                    command("list-commands", "-F", f"{self.mark}#{{S:.}}#{{exit-empty}}", "wait-for"),
                     timeout=seconds,
                 )
         except ToolError as error:
@@ -143,7 +143,10 @@ class _Waiter:
             raise self._error
         if f"{self.mark}." in self._printed:
             return "signaled"
-        # A server that ends wakes its clients as a signal does, when its sessions are gone already.
+        # A server that ends wakes its clients as a signal does, when its sessions are gone already, and goes
+        # on to answer until they have left.
+        if f"{self.mark}1" in self._printed:
+            return "server_gone"
         try:
             await self._client.call(command("list-commands", "wait-for"))
         except (NoServer, ServerGone):
