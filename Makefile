@@ -6,6 +6,7 @@ test: venv shells ; @$(PY) -m pytest $(ARGS)
 test-mutants: venv tmux ; @$(PY) -m tests.mutants $(ARGS)
 snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
+test-chaos: venv tmux ; @nice $(PY) -m scripts.chaos $(ARGS)
 test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)
 test-compat: venv shells ; @$(PY) -m scripts.compat $(ARGS)
 test-clients: venv tmux ; @$(PY) -m scripts.clients $(ARGS)
