@@ -117,7 +117,7 @@ class Marks:
 
     def closing(self, text: str) -> re.Match[str] | None:
         """The closing mark, with groups `pid` and `status`. The newline before it is ours."""
-        return re.search(rf"^{self.nonce} (?P<pid>\d+) (?P<status>\d+)$", text, re.MULTILINE)
+        return re.search(rf"^{self.nonce} (?P<pid>\d+) (?P<status>\d+)\.$", text, re.MULTILINE)
 
     def dialect(self, text: str) -> Dialect | None:
         """What the shell answered to `ask_dialect`, None while it has not."""
@@ -131,7 +131,7 @@ class Marks:
 
 def any_closing(text: str, pid: str) -> re.Match[str] | None:
     """The closing mark of whatever command of ours that the shell with this process id ran."""
-    return re.search(rf"^[0-9a-f]{{16}} {pid} (?P<status>\d+)$", text, re.MULTILINE)
+    return re.search(rf"^[0-9a-f]{{16}} {pid} (?P<status>\d+)\.$", text, re.MULTILINE)
 
 
 def is_reading(text: str) -> bool:
@@ -144,7 +144,7 @@ def is_reading(text: str) -> bool:
 
 def is_mark(line: str) -> bool:
     """Whether a line is one of the marks of whatever command of ours."""
-    return re.fullmatch(r"[0-9a-f]{16}(?:=| \d+| \d+ \d+| [^/ ]*/[^/ ]*) *", line) is not None
+    return re.fullmatch(r"[0-9a-f]{16}(?:=| \d+| \d+ \d+\.| [^/ ]*/[^/ ]*/) *", line) is not None
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def ask_status(dialect: Dialect, marks: Marks) -> str:
     if dialect is Dialect.MKSH:
         # It holds back what a builtin says on standard error until it forks: here, before it prints.
         status = '"$?$(:)"'
-    told = f"{_BUILTIN[dialect]} printf '\\n{_DIM}%s%s %s %s{_PLAIN_TEXT}\\n' {marks.split} {pid} {status}"
+    told = f"{_BUILTIN[dialect]} printf '\\n{_DIM}%s%s %s %s.{_PLAIN_TEXT}\\n' {marks.split} {pid} {status}"
     # The group keeps the line out of a trace that the command switched on.
     return f"{{ {told}; }} 2>/dev/null" if dialect in (Dialect.POSIX, Dialect.ZSH) else told
 
