@@ -139,7 +139,8 @@ def is_reading(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     while lines and lines[-1].startswith("> "):
         lines.pop()
-    return bool(lines) and re.fullmatch(r"[0-9a-f]{16}= *", lines[-1]) is not None
+    # An echo that fills its last row is joined with what the reader says.
+    return bool(lines) and re.search(r"[0-9a-f]{16}= *$", lines[-1]) is not None
 
 
 def is_mark(line: str) -> bool:
