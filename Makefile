@@ -2,7 +2,7 @@
 
 PY = .venv/bin/python
 
-test: venv shells ; @$(PY) -m pytest $(ARGS)
+test: venv shells ; @$(PY) -m pytest -n 2 $(ARGS)
 test-mutants: venv tmux ; @$(PY) -m tests.mutants $(ARGS)
 snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
