@@ -6,6 +6,7 @@ test: venv shells ; @$(PY) -m pytest -n 2 $(ARGS)
 test-mutants: venv tmux ; @$(PY) -m tests.mutants $(ARGS)
 snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
+test-long: venv tmux ; @nice $(PY) -m tests.model_capture_since --lines 1000000 --history-limit 100 --history-limit 2000 --history-limit 50000 $(ARGS)
 test-chaos: venv tmux ; @nice $(PY) -m scripts.chaos $(ARGS)
 test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)
 test-compat: venv shells ; @$(PY) -m scripts.compat $(ARGS)
