@@ -137,6 +137,17 @@ async def test_a_single_line_that_does_not_fit_is_cut_and_said(screen: Screen) -
     assert (await screen.since(since)).content == "next"
 
 
+async def test_an_unfinished_line_that_does_not_fit_is_cut_and_said(screen: Screen) -> None:
+    await screen.print("begin\n")
+    since = await screen.since()
+    await screen.print("one\n" + "w" * 100 + "end")
+    since = await screen.since(since, max_bytes=20)
+    assert (since.content, since.partial) == ("one", "w" * 14 + "end")
+    assert (since.truncated, since.dropped_bytes) == (False, 86)
+    await screen.print("ed\n")
+    assert (await screen.since(since)).content == "w" * 100 + "ended"
+
+
 @pytest.mark.parametrize("count", [1, 20, 300, 1799])
 async def test_nothing_is_lost_at_the_history_limit(screen: Screen, count: int) -> None:
     await screen.print(lines(1, 1900) + "$ ")

@@ -310,7 +310,8 @@ def _since(since: Cursor, stream: Stream, place: Place, max_lines: int, max_byte
     result = _result(kept, max_bytes, stream.partial(at) if at == end else "")
     result.truncated = at < end or kept.dropped_bytes > 0
     rewritten = [stream.lines[index].rstrip(" ") for index in place.rewritten]
-    result.rewritten = "\n".join(keep_tail(rewritten, len(rewritten), max_bytes - len(result.content)).lines)
+    left = max_bytes - len(result.content.encode()) - len(result.partial.encode())
+    result.rewritten = "\n".join(keep_tail(rewritten, len(rewritten), left).lines)
     if place.certain:
         result.missed = 0
     elif place.lost or kept.lines:
@@ -342,8 +343,14 @@ async def _last(client: Client, pane_id: str, max_lines: int, max_bytes: int) ->
 
 def _result(kept: Kept, max_bytes: int, partial: str) -> Since:
     content = "\n".join(kept.lines)
-    partial = "".join(keep_tail([partial], 1, max_bytes - len(content.encode())).lines)
-    return Since(content, len(kept.lines), "", partial=partial, dropped_bytes=kept.dropped_bytes)
+    shown = keep_tail([partial], 1, max_bytes - len(content.encode()))
+    return Since(
+        content,
+        len(kept.lines),
+        cursor="",
+        partial="".join(shown.lines),
+        dropped_bytes=kept.dropped_bytes + shown.dropped_bytes,
+    )
 
 
 async def find(client: Client, pane_id: str, cursor: Cursor) -> tuple[Stream, Place | None]:
