@@ -14,6 +14,7 @@ from enum import Enum
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
+from tmuxmcp import limits
 from tmuxmcp.errors import ServerGone, TmuxTimeout
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.capture import read
@@ -22,6 +23,7 @@ from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks
+from tmuxmcp.terminal.witness import Witness
 from tmuxmcp.tmux.client import TIMEOUT
 from tmuxmcp.tmux.command import Command
 
@@ -66,6 +68,7 @@ _STILL_SECONDS = 0.15
 _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
 _GLANCE_SECONDS = 0.002
+_FIRST_LOOK_SECONDS = 0.003
 _SETTLING_SECONDS = 0.25
 # What tmux gets for the last look, which may come when the time is up already.
 _LAST_LOOK_SECONDS = 1.0
@@ -93,6 +96,7 @@ class Watch:
         self.dialect = dialect
         self._deadline = deadline
         self._progress = progress
+        self._witness = Witness(before.state)
 
     async def until_ready(self) -> Reading:
         """Wait until the reader says that it takes the command.
@@ -124,9 +128,11 @@ class Watch:
         seen: Look | None = None
         interrupted: tuple[str, Reason | None] | None = None
         while True:
+            await self._rest(ticker, first=seen is None)
             place = Mark(self._pane_id)
             try:
-                look = await self._look(_ROWS_BACK, along=place.commands)
+                with self._witness.looking():
+                    look = await self._look(_ROWS_BACK, along=place.commands)
             except TmuxTimeout:
                 if self._clock.now() < self._deadline:
                     continue
@@ -179,7 +185,6 @@ class Watch:
                     cursor=cursor,
                 )
             await self._progress(self._clock.now() - begun)
-            await self._rest(ticker)
 
     async def _look(self, rows_back: int = 0, *, along: Sequence[Command] = ()) -> Look:
         """Look at the pane. Raises `ServerGone` when its id is one of another tmux server by now."""
@@ -285,20 +290,37 @@ class Watch:
                 return
             await self._clock.sleep(_GLANCE_SECONDS / 2)
 
-    async def _rest(self, ticker: Ticker) -> None:
-        """Rest until the next look, or until the terminal's mode says that the shell is back."""
-        pause = ticker.pause()
-        discipline = Discipline.of(self._before.state.tty)
-        if discipline is None or not discipline.canonical or not shells.shell(self._before.state.program):
-            await self._clock.sleep(pause)
-            return
-        glance = _GLANCE_SECONDS if ticker.quiet < 0.2 else 5 * _GLANCE_SECONDS
-        end = self._clock.now() + pause
-        while (left := end - self._clock.now()) > 0:
-            await self._clock.sleep(min(glance, left))
-            discipline = Discipline.of(self._before.state.tty)
-            if discipline is None or not discipline.canonical:
+    async def _rest(self, ticker: Ticker, *, first: bool) -> None:
+        """Rest until the next look.
+
+        It is taken early when something was printed, no more comes, and the terminal is not in the mode in
+        which commands run; and late while nothing is printed at all.
+        """
+        begun, pause, quiet = self._clock.now(), ticker.pause(), ticker.quiet
+        least = _FIRST_LOOK_SECONDS if first else limits.TICK_MIN_SECONDS
+        glance = _GLANCE_SECONDS / 2 if first else _GLANCE_SECONDS if quiet < 0.2 else 5 * _GLANCE_SECONDS
+        # A prompt that came back is believed when it has been still for long enough: not later than then.
+        due = min((each - quiet for each in (_STILL_SECONDS, _IGNORED_SECONDS) if each > quiet), default=1.0)
+        latest = min(limits.LOOK_SECONDS, self._deadline - begun, due)
+        before = read = self._witness.reads()
+        ran = first
+        while True:
+            rested = self._clock.now() - begun
+            if rested >= pause and (rested >= latest or not self._witness.still):
                 return
+            await self._clock.sleep(max(0.0, min(glance, max(pause, latest) - rested)))
+            last, read = read, self._witness.reads()
+            lull = ran if read is None else read == last and (first or read != before)
+            runs = self._runs()
+            if lull and not runs and self._clock.now() - begun >= least:
+                return
+            ran = ran or runs
+
+    def _runs(self) -> bool:
+        """Whether the terminal is in the mode in which the shell has commands run."""
+        name = shells.shell(self._before.state.program)
+        discipline = Discipline.of(self._before.state.tty) if name and shells.has_editor(name) else None
+        return discipline is not None and discipline.canonical
 
 
 # What tmux writes into the last row of a dead pane, and the empty rows above it.

@@ -29,9 +29,9 @@ class Witness:
     @contextmanager
     def looking(self) -> Iterator[None]:
         """Put this around a look. It makes the server read too: the name of the pane's program."""
-        before = _reads(self._server)
+        before = self.reads()
         yield
-        self._seen = _reads(self._server)
+        self._seen = self.reads()
         cost = 0 if self._seen is None or before is None else self._seen - before
         # One that cost more than the last may have missed what was read just after it. One that cost
         # nothing was not answered by this process: its id is that of another, in a container's own count.
@@ -41,7 +41,11 @@ class Witness:
     @property
     def still(self) -> bool:
         """Whether nothing can have been printed since the last look."""
-        return self._sure and _reads(self._server) == self._seen and _lives(self._process)
+        return self._sure and self.reads() == self._seen and _lives(self._process)
+
+    def reads(self) -> int | None:
+        """How often the server has read anything so far; None where that is not told."""
+        return _reads(self._server)
 
 
 _READS = re.compile(rb"^syscr: (\d+)$", re.MULTILINE)
