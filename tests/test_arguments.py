@@ -23,7 +23,7 @@ class Arguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
     pane_id: Annotated[str, Meta(pattern="^%[0-9]+$", description="A pane.")]
     text: Annotated[str, Meta(max_length=10)] | UnsetType = UNSET
     lines: Annotated[int, Meta(ge=1, le=500)] = 100
-    timeout: Annotated[float, Meta(gt=0, le=3600)] | UnsetType = UNSET
+    timeout: Annotated[float, Meta(gt=0, le=1800)] | UnsetType = UNSET
     where: Literal["below", "right"] = "below"
     enter: bool = False
     keys: list[str] | UnsetType = UNSET
@@ -57,7 +57,7 @@ def test_the_schema_is_flat_and_has_one_type_everywhere() -> None:
             "pane_id": {"type": "string", "pattern": "^%[0-9]+$", "description": "A pane."},
             "text": {"type": "string", "maxLength": 10},
             "lines": {"type": "integer", "minimum": 1, "maximum": 500, "default": 100},
-            "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 3600},
+            "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 1800},
             "where": {"type": "string", "enum": ["below", "right"], "default": "below"},
             "enter": {"type": "boolean", "default": False},
             "keys": {"type": "array", "items": {"type": "string"}},
@@ -158,7 +158,7 @@ def nested(levels: int) -> Any:
         ({"pane_id": "%1", "lines": 5.0}, "lines", "It is a number that is no integer."),
         ({"pane_id": "%1", "lines": "5"}, "lines", "It is text of 1 characters."),
         ({"pane_id": "%1", "lines": True}, "lines", "It is a boolean."),
-        ({"pane_id": "%1", "timeout": 0}, "timeout", "a number above 0 up to 3600."),
+        ({"pane_id": "%1", "timeout": 0}, "timeout", "a number above 0 up to 1800."),
         ({"pane_id": "%1", "timeout": float("nan")}, "timeout", "finite"),
         ({"pane_id": "%1", "timeout": float("inf")}, "timeout", "finite"),
         ({"pane_id": "%1", "where": "s3cret"}, "where", "one of below, right"),
