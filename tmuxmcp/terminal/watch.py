@@ -145,7 +145,8 @@ class Watch:
             if look != seen:
                 seen = look
                 ticker.changed()
-            if look.state.dead:
+            # tmux can tell that the program has ended a moment before it tells how, and 3.3a forgets to.
+            if look.state.dead and (look.state.dead_status is not None or ticker.quiet > _STILL_SECONDS):
                 text, reason = await self._output(look, typed)
                 note = "The shell has ended; its pane is kept."
                 return Ending(
@@ -270,8 +271,14 @@ class Watch:
         return alike and (process is None or process.pid == ours)
 
     def _ignored(self, look: Look) -> bool:
-        """Whether the typed line still stands in the shell's editor, part of something unfinished."""
+        """Whether the typed line became part of something unfinished, for whose rest the shell asks.
+
+        A prompt that looks like the first one is no such sign: there the line ran, and its marks went
+        where they cannot be seen.
+        """
         if not self._marks.typed(look.text) or self._marks.nonce in look.text:
+            return False
+        if not shells.is_unfinished(look.last_line) or _alike(look.last_line, self._before.last_line):
             return False
         name = shells.shell(look.state.program)
         discipline = Discipline.of(look.state.tty)
