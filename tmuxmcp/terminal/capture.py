@@ -353,22 +353,37 @@ def _result(kept: Kept, max_bytes: int, partial: str) -> Since:
     )
 
 
-async def find(client: Client, pane_id: str, cursor: Cursor) -> tuple[Stream, Place | None]:
+def nearby(pane_id: str, cursor: Cursor) -> Ask:
+    """Asks for the rows in which a cursor's place is, when little has been printed since."""
+    return Ask(pane_id, cursor.span + _NEAR)
+
+
+async def find(
+    client: Client, pane_id: str, cursor: Cursor, seen: Stream | None = None
+) -> tuple[Stream, Place | None]:
     """Read as much of a pane as it takes to find a cursor's place, in at most two tmux processes.
 
-    On the alternate screen not all is read; then there may be no place yet. Raises `NotFound` and
-    `InvalidCursor`.
+    What was `seen` in the rows `nearby` is not read again when it is enough. On the alternate screen not all
+    is read; then there may be no place yet. Raises `NotFound` and `InvalidCursor`.
     """
+    if seen is not None and (found := await _in(client, cursor, seen)):
+        return seen, found
     near = cursor.span + _NEAR
     stream = await read(client, pane_id, near, cursor.row - cursor.span + near - 1)
-    place = locate(cursor, stream, all_read=False)
-    if place is None and (suspected := suspect(cursor, stream)):
-        doubtful = await _is_doubtful(client, stream.state, suspected)
-        return stream, suspected.place._replace(certain=not doubtful)
+    place = await _in(client, cursor, stream)
     if place is None and not stream.state.alternate:
         stream = await read(client, pane_id)
         place = locate(cursor, stream, all_read=True)
     return stream, place
+
+
+async def _in(client: Client, cursor: Cursor, stream: Stream) -> Place | None:
+    """A cursor's place in the newest rows of a pane."""
+    place = locate(cursor, stream, all_read=False)
+    if place is None and (suspected := suspect(cursor, stream)):
+        doubtful = await _is_doubtful(client, stream.state, suspected)
+        return suspected.place._replace(certain=not doubtful)
+    return place
 
 
 async def _is_doubtful(client: Client, state: State, suspected: Suspect) -> bool:

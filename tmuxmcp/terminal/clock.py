@@ -72,13 +72,19 @@ class Ticker:
         tick = limits.TICK_MIN_SECONDS + growth * (limits.TICK_MAX_SECONDS - limits.TICK_MIN_SECONDS)
         return max(0.0, min(tick, self._deadline - self._clock.now()))
 
-    async def rest(self, still: Callable[[], bool] = lambda: False, *, until: float = math.inf) -> None:
-        """Sleep until the next look.
+    async def rest(self, still: Callable[[], bool] = lambda: False, *, until: float = math.inf) -> bool:
+        """Sleep until the next look. Returns whether it was still, and is no more.
 
         While it is known to be `still` there would be nothing new to see: then that look is put off, for
         `limits.LOOK_SECONDS` at most, and not beyond `until` (of the clock).
         """
         latest = min(self._clock.now() + limits.LOOK_SECONDS, self._deadline, until)
         await self._clock.sleep(self.pause())
-        while still() and (left := latest - self._clock.now()) > 0:
+        put_off = False
+        while still():
+            left = latest - self._clock.now()
+            if left <= 0:
+                return False
             await self._clock.sleep(min(self.pause(), left))
+            put_off = True
+        return put_off

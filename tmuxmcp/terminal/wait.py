@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 
 from tmuxmcp.errors import InvalidCursor, NoServer, NotFound, ServerGone, TmuxTimeout
 from tmuxmcp.terminal import shells
-from tmuxmcp.terminal.capture import find
+from tmuxmcp.terminal.capture import find, nearby
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
@@ -23,7 +23,7 @@ from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
 from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal, TypedLine
 from tmuxmcp.terminal.place import Place
-from tmuxmcp.terminal.stream import Stream
+from tmuxmcp.terminal.stream import Ask, Stream
 from tmuxmcp.terminal.witness import Witness
 from tmuxmcp.tmux.client import TIMEOUT
 
@@ -86,6 +86,8 @@ class Wait:
         self._partial = ""
         self._painted: list[str] = []
         self._before = False
+        self._ask: Ask | None = None
+        """What was asked along with the last look."""
 
     async def until(self, cursor: Cursor | None = None) -> Waited:
         """Wait. Raises `NotFound` and `InvalidCursor` at the start, and `MatchBudget` at any time."""
@@ -121,10 +123,17 @@ class Wait:
                     if self._clock.now() >= self._deadline:
                         return self._ended("timeout", look)
                     await self._progress(self._clock.now() - begun)
-                    await ticker.rest(lambda: witness.still, until=self._quiet_at(ticker))
+                    stirred = await ticker.rest(lambda: witness.still, until=self._quiet_at(ticker))
+                    # Then there is something new most likely: so that is read along.
+                    self._ask = nearby(self._pane_id, self._cursor) if stirred else None
                     last = look
                     with witness.looking():
-                        look = await self._terminal.look(self._pane_id, _ROWS_BACK, timeout=self._patience())
+                        look = await self._terminal.look(
+                            self._pane_id,
+                            _ROWS_BACK,
+                            along=self._ask.commands if self._ask else (),
+                            timeout=self._patience(),
+                        )
                     fresh = (look.state, look.text) != (last.state, last.text)
                     if fresh:
                         ticker.changed()
@@ -181,7 +190,7 @@ class Wait:
 
     async def _look_for(self, look: Look) -> Waited | None:
         """Match what is new in the pane, and remember how far it was looked at."""
-        lines = await (self._painted_over() if look.state.alternate else self._printed_since())
+        lines = await (self._painted_over() if look.state.alternate else self._printed_since(look))
         if self._wanted == _ANYTHING and any(line.text[line.old :].strip() for line in lines):
             return self._ended("any_output", look)
         for outcome, matcher in (("stopped", self._wanted.stop), ("matched", self._wanted.patterns)):
@@ -203,9 +212,9 @@ class Wait:
         self._partial = ""
         return [_Line(self._echo.without(row), 0) for row in changed if row.strip()]
 
-    async def _printed_since(self) -> list[_Line]:
+    async def _printed_since(self, look: Look) -> list[_Line]:
         """The lines that were ended since the cursor, and the one that is not; the cursor moves on."""
-        stream, place = await self._read()
+        stream, place = await self._read(self._ask.parse(look.told)[0] if self._ask else None)
         old = self._printed if place.line < len(stream.lines) and not place.lost else 0
         end = max(place.line, stream.unfinished)
         texts = [stream.lines[at] for at in place.rewritten]
@@ -227,8 +236,8 @@ class Wait:
         """A line of which the first `old` characters were there before, without what we typed into it."""
         return _Line(text[:old] + self._echo.without(text[old:]), old)
 
-    async def _read(self) -> tuple[Stream, Place]:
-        stream, place = await find(self._terminal.client, self._pane_id, self._cursor)
+    async def _read(self, seen: Stream | None = None) -> tuple[Stream, Place]:
+        stream, place = await find(self._terminal.client, self._pane_id, self._cursor, seen)
         return stream, place or Place(stream.unfinished, certain=False)
 
     async def _end_of_run(self, look: Look, quiet: float) -> Waited | None:
