@@ -201,14 +201,18 @@ def ask_dialect(marks: Marks) -> str:
 def clear_keys(dialect: Dialect | None) -> tuple[str, ...]:
     """Keys that empty a line editor, whatever somebody left in it; to a terminal without one, C-u does.
 
-    S empties the line in the command mode of vi, and leaves that mode. Escape ends a search, a menu or the
-    first half of a key sequence. An editor that holds several lines takes more.
+    Escape ends a search, a menu or the first half of a key sequence. In the mode to which it takes vi,
+    `0D` empties a line, and `i` leads back to typing; elsewhere these are typed, and killed with the rest.
+    An editor that holds several lines takes more. No editor rings the bell for a line that is not empty.
     """
+    begin = ("i", "Escape", "0")
     if dialect is Dialect.ZSH:
-        return ("C-u", "Escape", "S", "C-x", "C-k", "C-u")
+        return ("i", "C-u", *begin, "D", "i", "i", "C-x", "C-k", "C-u")
     if dialect is Dialect.FISH:
-        return ("Escape", "S", *(["C-k"] * _KEPT_LINES), *(["C-u"] * _KEPT_LINES))
-    return ("Escape", "S", "C-e", "C-u")
+        # Each of these kills one line, or the break between two.
+        return (*begin, *_MANY * ("d",), "i", "i", *_MANY * ("C-k",), *_MANY * ("C-u",))
+    # busybox drops what comes in the same breath as an Escape that it does not know, 15 characters at most.
+    return (*begin, "D", *16 * ("i",), "C-e", "C-u")
 
 
 def is_unfinished(line: str) -> bool:
@@ -225,8 +229,7 @@ def quote(text: str, dialect: Dialect) -> str:
 
 _PLAIN = re.compile(r"[ -~]+")
 _LITERAL_CHARACTERS = 500
-# fish kills one line, or the break after it, with each key.
-_KEPT_LINES = 100
+_MANY = 100
 # Of four bytes at most, so that a line stays below the shortest limit of a terminal in canonical mode
 # (1024 bytes on macOS, 4096 on Linux).
 _PIECE_CHARACTERS = 220
