@@ -8,12 +8,14 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from anyio import CancelScope
 
 from tests.conftest import TMUX
 from tmuxmcp.errors import InvalidArgument, NoServer, NotFound, ServerGone
@@ -22,7 +24,7 @@ from tmuxmcp.terminal.channels import Channels, Outcome
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import command
 from tmuxmcp.tmux.records import Template
-from tmuxmcp.tmux.runner import ProcessRunner
+from tmuxmcp.tmux.runner import Output, ProcessRunner
 from tmuxmcp.tmux.socket import Socket
 
 LONG = 20.0
@@ -172,6 +174,48 @@ async def test_a_signal_wakes_all_waits(client: Client, ours: Channels, raw: Raw
         await raw.signal("c")
     assert waits.outcomes == ["signaled"] * 3
     assert await over(theirs, LONG)
+    assert not await raw.is_pending("c")
+
+
+class Held(ProcessRunner):
+    """Holds the second wait back, before its process is started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = 0
+        self.go = anyio.Event()
+
+    async def run(self, argv: Sequence[str], **how: Any) -> Output:
+        if "wait-for" in argv and "-S" not in argv[argv.index("wait-for") :]:
+            self.waits += 1
+            if self.waits == 2:
+                await self.go.wait()
+        return await super().run(argv, **how)
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_a_wait_that_gives_up_takes_no_signal_from_one_that_begins(
+    client: Client, raw: Raw, early: bool
+) -> None:
+    runner = Held()
+    ours = Channels(Client(runner, client.socket, client.binary))
+    waits = Waits(ours)
+    async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as first:
+            first.start_soon(waits.one, "c")
+            await waiting(client, "c")
+            group.start_soon(waits.one, "c")
+            while runner.waits < 2:
+                await anyio.sleep(0.01)
+            first.cancel_scope.cancel()
+            if early:
+                with CancelScope(shield=True):
+                    await raw.signal("c")
+            runner.go.set()
+        if not early:
+            await waiting(client, "c")
+            await raw.signal("c")
+    assert waits.outcomes == ["signaled"]
     assert not await raw.is_pending("c")
 
 

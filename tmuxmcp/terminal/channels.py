@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, Literal, NamedTuple
@@ -34,7 +33,9 @@ from tmuxmcp.tmux.runner import Runner
 Outcome = Literal["signaled", "timeout", "server_gone"]
 
 _MARK: Final = re.compile(r"tmuxmcp-wait-(?P<owner>\d+)-[0-9a-f]+")
-_GIVING_UP_SECONDS: Final = 1.0
+_GIVING_UP_SECONDS: Final = 3.0
+"""What each step of a wait's end may take: mostly some milliseconds, but tmux, or the system, may be busy."""
+_ENDING_SECONDS: Final = 0.1
 _SPARE_SECONDS: Final = 60.0
 """What a waiting client may live beyond its time, if nothing else ends it."""
 
@@ -45,7 +46,7 @@ class Channels:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._lock = anyio.Lock()
-        self._waits: Counter[str] = Counter()
+        self._waiters: dict[str, set[_Waiter]] = {}
         self._swept = False
 
     async def signal(self, channel: str) -> None:
@@ -59,9 +60,9 @@ class Channels:
         ``server_gone`` is for a server that ends meanwhile. Raises `NoServer`.
         """
         await self._sweep()
-        async with self._lock:  # Not between another wait's look at who else waits and its signal.
-            self._waits[channel] += 1
         waiter = _Waiter(self._client, channel)
+        async with self._lock:  # Not between another wait's look at who else waits and its signal.
+            self._waiters.setdefault(channel, set()).add(waiter)
         in_time = False
         async with anyio.create_task_group() as group:
             group.start_soon(waiter.run, seconds + _SPARE_SECONDS)
@@ -77,14 +78,32 @@ class Channels:
         """End a wait; one whose result is not told gives back the signal that it may have got."""
         channel = waiter.channel
         async with self._lock:
-            self._waits[channel] -= 1
-            if not self._waits[channel]:
-                del self._waits[channel]
-                if not in_time and not await self._has_others(waiter):
-                    await self._release(channel)
-                    with anyio.move_on_after(_GIVING_UP_SECONDS):
-                        await waiter.ended.wait()
+            others = self._waiters[channel]
+            others.discard(waiter)
+            if not others:
+                del self._waiters[channel]
+            if in_time:
+                pass
+            elif others:
+                await self._hand_over(waiter, others)
+            elif not await self._has_others(waiter):
+                await self._release(channel)
+                with anyio.move_on_after(_GIVING_UP_SECONDS):
+                    await waiter.ended.wait()
             await waiter.end()
+
+    async def _hand_over(self, waiter: _Waiter, others: set[_Waiter]) -> None:
+        """Let no signal be lost that came, or comes, before the clients of the others are in the queue."""
+        with anyio.move_on_after(_GIVING_UP_SECONDS):
+            for other in others:
+                await other.queued.wait()
+        if waiter.ended.is_set():
+            # Those that the same signal has woken are about to end.
+            with anyio.move_on_after(_ENDING_SECONDS):
+                for other in others:
+                    await other.ended.wait()
+            if not all(other.ended.is_set() for other in others):
+                await self._release(waiter.channel)
 
     async def _has_others(self, waiter: _Waiter) -> bool:
         """Whether anyone but this process waits for the channel."""
@@ -114,6 +133,8 @@ class _Waiter:
     def __init__(self, client: Client, channel: str) -> None:
         self.channel = channel
         self.mark = f"tmuxmcp-wait-{os.getpid()}-{new_nonce()}"
+        self.queued = anyio.Event()
+        """Set when tmux has begun: the client is in the channel's queue, or has taken a signal."""
         self.ended = anyio.Event()
         self._client = client
         self._life = CancelScope(shield=True)
@@ -124,14 +145,17 @@ class _Waiter:
         try:
             with self._life:
                 self._printed = await self._client.call(
+                    command("list-commands", "-F", ".", "list-commands"),
                     command("wait-for", Arg("CHANNEL", self.channel)),
                     # Tells of every session, and whether the server ends without one. No hook runs after it.
                     command("list-commands", "-F", f"{self.mark}#{{S:.}}#{{exit-empty}}", "wait-for"),
                     timeout=seconds,
+                    begun=self.queued.set,
                 )
         except ToolError as error:
             self._error = error
         finally:
+            self.queued.set()
             self.ended.set()
 
     async def end(self) -> None:

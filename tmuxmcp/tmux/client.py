@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -101,13 +102,15 @@ class Client:
         cwd: str | None = None,
         timeout: float = TIMEOUT,
         max_output: int = MAX_OUTPUT,
+        begun: Callable[[], object] | None = None,
     ) -> str:
         """Run `commands` in one tmux process that never starts a server, and return what they printed.
 
-        Raises what `tmuxmcp.tmux.errors.translate` makes of a refusal, and what `Runner.run` raises.
+        `begun` is called when they first print. Raises what `tmuxmcp.tmux.errors.translate` makes of a
+        refusal, and what `Runner.run` raises.
         When no server runs and the first command is ``has-session``, that is `NotFound` of its target.
         """
-        output = await self._run(("-N",), commands, stdin, cwd, timeout, max_output)
+        output = await self._run(("-N",), commands, stdin, cwd, timeout, max_output, begun)
         error = errors.translate(output, self.socket.path)
         if error is None:
             return output.stdout.decode("utf-8", "replace")
@@ -264,6 +267,7 @@ class Client:
         cwd: str | None,
         timeout: float,
         max_output: int,
+        begun: Callable[[], object] | None = None,
     ) -> Output:
         await self._program_version()
         return await self.runner.run(
@@ -272,6 +276,7 @@ class Client:
             cwd=cwd,
             timeout=timeout,
             max_output=max_output,
+            begun=begun,
         )
 
 

@@ -56,6 +56,7 @@ class FakeRunner:
         env: Mapping[str, str] | None = None,
         timeout: float,
         max_output: int,
+        begun: Callable[[], object] | None = None,
     ) -> Output:
         if self.answer_versions and argv[-1] == "-V":
             return Output(0, f"tmux {self.version}\n".encode(), "")
@@ -71,6 +72,8 @@ class FakeRunner:
         answer = reply(call) if callable(reply) else reply
         if isinstance(answer, Awaitable):
             answer = await answer
+        if begun is not None:
+            begun()
         return Output(0, answer.encode(), "") if isinstance(answer, str) else answer
 
 

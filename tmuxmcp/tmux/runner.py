@@ -11,7 +11,7 @@ import errno
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import IO, Final, NamedTuple, Protocol
 
@@ -49,13 +49,14 @@ class Runner(Protocol):
         env: Mapping[str, str] | None = None,
         timeout: float,
         max_output: int,
+        begun: Callable[[], object] | None = None,
     ) -> Output:
         """Run `argv` (its first element is the program) within `timeout` seconds, queueing included.
 
-        `env` replaces the environment, scrubbed all the same; `cwd` is taken literally. Raises
-        `TmuxTimeout`, `TmuxUnusable` (the program cannot be started), `InvalidDirectory` (`cwd`
-        cannot be entered) and `TooLarge` (more than `max_output` bytes of answer, or too long an
-        argument list).
+        `env` replaces the environment, scrubbed all the same; `cwd` is taken literally; `begun` is called
+        when the process first prints. Raises `TmuxTimeout`, `TmuxUnusable` (the program cannot be started),
+        `InvalidDirectory` (`cwd` cannot be entered) and `TooLarge` (more than `max_output` bytes of answer,
+        or too long an argument list).
         """
         ...
 
@@ -89,6 +90,7 @@ class ProcessRunner:
         env: Mapping[str, str] | None = None,
         timeout: float,
         max_output: int,
+        begun: Callable[[], object] | None = None,
     ) -> Output:
         try:
             with anyio.fail_after(timeout):
@@ -96,7 +98,7 @@ class ProcessRunner:
                 placed = True
                 try:
                     environ = self._environ if env is None else scrubbed(env)
-                    child = _Child(_spawn(argv, stdin, cwd, environ), max_output)
+                    child = _Child(_spawn(argv, stdin, cwd, environ), max_output, begun)
                     try:
                         with anyio.move_on_after(WORKING_SECONDS):
                             return await child.output()
@@ -179,8 +181,11 @@ def _file(data: bytes) -> Iterator[IO[bytes]]:
 class _Child:
     """A started process: the event loop drains its pipes and notices its end."""
 
-    def __init__(self, process: subprocess.Popen[bytes], max_output: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], max_output: int, begun: Callable[[], object] | None
+    ) -> None:
         self._process = process
+        self._begun = begun
         self._loop = asyncio.get_running_loop()
         self._max_output = max_output
         self._size = 0
@@ -244,6 +249,9 @@ class _Child:
             if not self._open and self._pidfd is None:
                 self._ended()
             return False
+        if self._begun is not None:
+            self._begun()
+            self._begun = None
         self._answer[fd].append(data)
         self._size += len(data)
         if self._size > self._max_output:
