@@ -287,7 +287,12 @@ class Judge:
                 break
         else:
             # Among lines that look alike the place is not known, but the first one is good enough.
-            places = range(self.at + self.least, len(self.lines))
+            last = (
+                self.at - 1
+                if self.least == 0 and self.at and lines[0] != self.lines[self.at - 1]
+                else self.at
+            )
+            places = range(last + self.least, len(self.lines))
         found = next((at for at in places if self._fit(lines, at, rest=True) is not None), None)
         if found is None:
             self._fail(lines)

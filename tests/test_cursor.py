@@ -326,8 +326,29 @@ def test_a_line_that_tmux_has_split_is_still_the_same_line() -> None:
     split = Stream(state, [*before, long[:80], long[80:], *behind], list(range(53)), 53)
     cursor = Cursor.at(joined, 51)
     assert locate(cursor, split, all_read=True) == Place(52, certain=True)
-    moved = Stream(state._replace(history_size=1990), split.lines, split.starts, split.end)
-    assert locate(cursor, moved, all_read=True) == Place(52, certain=True)
+    full = state._replace(history_size=1990)
+    assert locate(cursor, Stream(full, split.lines, split.starts, 53), all_read=True) == Place(
+        52, certain=True
+    )
+
+
+def test_lines_at_the_top_that_look_alike_do_not_hide_a_line_that_tmux_has_split() -> None:
+    wide = "w" * 100
+    before = [*numbered(0, 10), wide, *numbered(11, 80), *[wide] * 20]
+    after = [*before[10:100], wide[:80], wide[80:], *before[101:], "next"]  # ten lines were dropped
+    state = STATE._replace(history_limit=100, history_size=110)
+    cursor = Cursor.at(wrapped(state, [*before, ""]), len(before))
+    place = locate(cursor, wrapped(state, [*after, ""]), all_read=True)
+    assert place is not None
+    assert place.line == len(after) - 1
+
+
+def wrapped(state: State, lines: list[str]) -> Stream:
+    """A stream of these lines at the width of the pane."""
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + max(1, -(-len(line) // state.width)))
+    return Stream(state, lines, starts[:-1], starts[-1])
 
 
 texts = st.one_of(st.sampled_from(["", "$ ", "ok"]), st.just("numbered"))

@@ -172,7 +172,8 @@ def _written_over(cursor: Cursor, field: _Field, index: int | None, all_read: bo
     if not all_read or cursor.width != stream.state.width:
         return None
     found = field.find(cursor.prints[: cursor.kept])
-    if len(found) != 1 or not field.proves(found[0], _WITNESSES_SEARCHED):
+    found = [each for each in found if field.proves(each, _WITNESSES_SEARCHED)]
+    if len(found) != 1:
         return None
     index = stream.line_at(stream.row_of(found[0].end) + cursor.kept_span)
     place = None if index is None else _changed_above(cursor, field, index)
@@ -288,8 +289,11 @@ class _Field:
         if not wanted:
             return []
         ends = {*range(1, min(len(wanted) + _SPLITS, len(self.prints)) + 1), *self._ends(wanted)}
-        found = [match for end in ends if (match := self.match(wanted, end))]
-        return found or [
+        found = [match for end in sorted(ends) if (match := self.match(wanted, end))]
+        if any(match.compared == len(wanted) for match in found):
+            return found
+        # The bytes are not found where tmux has split a line.
+        return [
             match
             for end in range(1, len(self.prints) + 1)
             if self.prints[end - 1] == wanted[-1] or (end > 1 and self._fills_row(end - 2))
