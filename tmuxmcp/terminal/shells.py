@@ -113,20 +113,34 @@ class Marks:
 
         It need not stand at the start of a line: an echo that fills the last column is joined with it.
         """
-        return re.search(rf"{self.nonce} (?P<pid>\d+)(?:\n|\Z)", text)
+        return self._search(_OPENING, text)
 
     def closing(self, text: str) -> re.Match[str] | None:
         """The closing mark, with groups `pid` and `status`. The newline before it is ours."""
-        return re.search(rf"^{self.nonce} (?P<pid>\d+) (?P<status>\d+)\.$", text, re.MULTILINE)
+        return self._search(_CLOSING, text)
 
     def dialect(self, text: str) -> Dialect | None:
         """What the shell answered to `ask_dialect`, None while it has not."""
-        match = re.search(rf"{self.nonce} (?P<quoted>\\+)/(?P<zsh>[^/\n]*)/", text)
+        match = self._search(_DIALECT, text)
         if match is None:
             return None
         if match["quoted"] == "\\":
             return Dialect.FISH
         return Dialect.ZSH if match["zsh"] else Dialect.POSIX
+
+    def _search(self, mark: re.Pattern[str], text: str) -> re.Match[str] | None:
+        """The first such mark of this command. A pattern of its own would take longer to compile."""
+        at = text.find(self.nonce)
+        while at >= 0:
+            if match := mark.match(text, at):
+                return match
+            at = text.find(self.nonce, at + 1)
+        return None
+
+
+_OPENING = re.compile(r"[0-9a-f]{16} (?P<pid>\d+)(?:\n|\Z)")
+_CLOSING = re.compile(r"^[0-9a-f]{16} (?P<pid>\d+) (?P<status>\d+)\.$", re.MULTILINE)
+_DIALECT = re.compile(r"[0-9a-f]{16} (?P<quoted>\\+)/(?P<zsh>[^/\n]*)/")
 
 
 def any_closing(text: str, pid: str) -> re.Match[str] | None:

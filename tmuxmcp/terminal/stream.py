@@ -230,6 +230,8 @@ def _rows(captured: str) -> list[str]:
 
 def line_starts(lines: list[str], rows: list[str], first: int) -> list[int]:
     """Find the rows in which the joined lines begin: each line is the text of its rows in a sequence."""
+    if lines == rows:
+        return list(range(first, first + len(rows)))
     starts: list[int] = []
     at = 0
     for line in lines:

@@ -68,7 +68,6 @@ _STILL_SECONDS = 0.15
 _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
 _GLANCE_SECONDS = 0.002
-_FIRST_LOOK_SECONDS = 0.003
 _SETTLING_SECONDS = 0.25
 # What tmux gets for the last look, which may come when the time is up already.
 _LAST_LOOK_SECONDS = 1.0
@@ -304,7 +303,8 @@ class Watch:
         which commands run; and late while nothing is printed at all.
         """
         begun, pause, quiet = self._clock.now(), ticker.pause(), ticker.quiet
-        least = _FIRST_LOOK_SECONDS if first else limits.TICK_MIN_SECONDS
+        # Most commands end at once. What was typed is on its way through the shell when this begins.
+        least = _GLANCE_SECONDS / 2 if first else limits.TICK_MIN_SECONDS
         glance = _GLANCE_SECONDS / 2 if first else _GLANCE_SECONDS if quiet < 0.2 else 5 * _GLANCE_SECONDS
         # A prompt that came back is believed when it has been still for long enough: not later than then.
         due = min((each - quiet for each in (_STILL_SECONDS, _IGNORED_SECONDS) if each > quiet), default=1.0)
