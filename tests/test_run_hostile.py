@@ -96,3 +96,44 @@ async def test_lines_that_were_pasted_and_not_entered_do_not_run(socket_path: Pa
         await p.keyboard.paste(p.id, "touch bad\ntouch bad\n  touch bad", bracketed=True, enter=False)
         await p.screen("  touch bad")
         assert "bad" not in (await p.run("ls")).text
+
+
+_STARSHIP = (
+    "status() { s=$?; PS1=$'\\n\\\\w took 1s\\n'; [ $s = 0 ] || PS1+=\"[$s] \"; PS1+='❯ '; }\n"
+    "PROMPT_COMMAND=status\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("shell", "rc"),
+    [
+        ("bash", "PS1='\\w $ '\n"),
+        ("bash", "PS1='$RANDOM> '\n"),
+        ("bash", _STARSHIP),
+        ("zsh", "PROMPT='%~ $ '\n"),
+        ("mksh", "PS1='${?#0}|$PWD # '\n"),
+    ],
+)
+async def test_a_prompt_that_comes_back_changed_after_an_interrupt(
+    socket_path: Path, shell: str, rc: str
+) -> None:
+    async with pane(socket_path, installed(shell), rc=rc) as p:
+
+        async def interrupt() -> None:
+            await p.program("sleep")
+            await p.type("", "C-c")
+
+        for _ in range(2):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(interrupt)
+                ending = await p.run("cd /usr/lib; echo started; sleep 60", timeout=10)
+            assert (ending.outcome, ending.status) == ("completed", 130)
+            assert ending.text.replace("^C", "").split() == ["started"]
+            await p.run("cd /")
+
+
+async def test_a_pane_of_a_few_cells(socket_path: Path, shell: str) -> None:
+    async with pane(socket_path, shell, size="4x2") as p:
+        for command, output in (("echo a", "a\n"), ("echo 'a\nb'", "a\nb\n")):
+            ending = await p.run(command, timeout=20)
+            assert (ending.outcome, ending.status, ending.text) == ("completed", 0, output)

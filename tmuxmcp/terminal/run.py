@@ -18,7 +18,7 @@ from tmuxmcp.terminal.foreground import Readiness, readiness
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
 from tmuxmcp.terminal.panes import REPLACED, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
-from tmuxmcp.terminal.watch import Ending, Reading, Watch
+from tmuxmcp.terminal.watch import ROWS_BACK, Ending, Reading, Watch
 
 _LEAVING_SECONDS = 0.2
 _EMPTY_PROMPT_SECONDS = 0.2
@@ -205,7 +205,8 @@ class Runner:
             await self._type_line(shells.ask_dialect(marks))
         ticker = Ticker(clock, deadline)
         while clock.now() < deadline:
-            if (dialect := marks.dialect((await self._terminal.look(self._pane_id)).text)) is not None:
+            look = await self._terminal.look(self._pane_id, ROWS_BACK)
+            if (dialect := marks.dialect(look.text)) is not None:
                 return dialect
             await ticker.rest()
         return None

@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from difflib import SequenceMatcher
 from enum import Enum
-from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from tmuxmcp import limits
 from tmuxmcp.errors import ServerGone, TmuxTimeout
-from tmuxmcp.terminal import shells
+from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.capture import read
 from tmuxmcp.terminal.clock import Progress, Ticker
 from tmuxmcp.terminal.cursor import Cursor, Mark
@@ -61,7 +59,7 @@ class Reading(Enum):
 
 # Rows of history that a look takes along with the screen, so that what a background job prints after
 # the closing mark does not move it out of sight between two looks.
-_ROWS_BACK = 100
+ROWS_BACK = 100
 # How long the screen must have been still before a prompt is believed to be back, with and without
 # the terminal's mode as a witness; and before a line is believed not to have been accepted.
 _STILL_SECONDS = 0.15
@@ -110,7 +108,7 @@ class Watch:
             if not hint and ticker.quiet < 25 * _GLANCE_SECONDS:
                 await self._clock.sleep(_GLANCE_SECONDS / 2)
                 continue
-            look = await self._look()
+            look = await self._look(ROWS_BACK)
             if self._marks.ready in look.text:
                 return Reading.READY
             if self._is_replaced(look):
@@ -131,7 +129,7 @@ class Watch:
             place = Mark(self._pane_id)
             try:
                 with self._witness.looking():
-                    look = await self._look(_ROWS_BACK, along=place.commands)
+                    look = await self._look(ROWS_BACK, along=place.commands)
             except TmuxTimeout:
                 if self._clock.now() < self._deadline:
                     continue
@@ -166,7 +164,7 @@ class Watch:
                 if self._marks.closing(whole.text):
                     return (await self._closed(whole, typed))._replace(cursor=cursor)
                 text, reason = await self._output(whole, typed)
-                interrupted = _before_prompt(text, self._before.text), reason
+                interrupted = prompts.cut(text, self._before.text), reason
                 name = shells.shell(look.state.program)
                 await ask(self._marks, shells.dialect(name) if name else self.dialect)
                 ticker.changed()
@@ -186,7 +184,7 @@ class Watch:
                 )
             await self._progress(self._clock.now() - begun)
 
-    async def _look(self, rows_back: int = 0, *, along: Sequence[Command] = ()) -> Look:
+    async def _look(self, rows_back: int, *, along: Sequence[Command] = ()) -> Look:
         """Look at the pane. Raises `ServerGone` when its id is one of another tmux server by now."""
         left = self._deadline - self._clock.now()
         timeout = max(_LAST_LOOK_SECONDS, min(TIMEOUT, left))
@@ -226,7 +224,7 @@ class Watch:
             covered = self._marks.opening(underneath)
             return (underneath[covered.end() :].rstrip("\n") if covered else ""), None
         if self._marks.opening(look.text) is None:
-            rows = look.state.row - typed.row + _ROWS_BACK
+            rows = look.state.row - typed.row + ROWS_BACK
             whole = look.state.trimmed or rows < 0 or rows > look.state.history_size
             look = await self._terminal.look(self._pane_id, None if whole else rows)
             if self._marks.opening(look.text) is None and not whole:
@@ -247,7 +245,8 @@ class Watch:
     async def _prompt_is_back(self, look: Look, still: float) -> bool:
         """Whether the shell seems to wait for its next command, though the closing mark is not there."""
         program, before = look.state.program, self._before
-        alike = _alike(look.last_line, before.last_line)
+        # The cursor is right behind a prompt; behind output it is at the beginning of the next row.
+        alike = look.state.cursor_x > 0 and prompts.alike(look.last_line, before.last_line)
         name = shells.shell(program)
         if name is None:
             return alike and program == before.state.program and still >= _STILL_BLIND_SECONDS
@@ -267,6 +266,7 @@ class Watch:
             return True
         # Another shell at its prompt while the first one lives was started by the command and still runs.
         process = await foreground(look.state, self._terminal.client.runner)
+        alike = alike or prompts.follows_interrupt(look.text)
         return alike and (process is None or process.pid == ours)
 
     def _ignored(self, look: Look) -> bool:
@@ -277,7 +277,7 @@ class Watch:
         """
         if not self._marks.typed(look.text) or self._marks.nonce in look.text:
             return False
-        if not shells.is_unfinished(look.last_line) or _alike(look.last_line, self._before.last_line):
+        if not shells.is_unfinished(look.last_line) or prompts.alike(look.last_line, self._before.last_line):
             return False
         name = shells.shell(look.state.program)
         discipline = Discipline.of(look.state.tty)
@@ -332,29 +332,6 @@ class Watch:
 
 # What tmux writes into the last row of a dead pane, and the empty rows above it.
 _DEAD = re.compile(r"\s*\nPane is dead [^\n]*\Z")
-
-
-def _alike(line: str, prompt: str) -> bool:
-    """Whether a line begins as the prompt did; the rest may tell a status, a directory or the time."""
-    line = _FILL.split(line)[-1].rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(line, prompt, strict=False)))
-    return common > 0 and 2 * common >= min(len(line), len(prompt))
-
-
-# zsh marks output without a final line break with % or #, and fills the row with blanks, which can make
-# its prompt the continuation of that line.
-_FILL = re.compile(r"[%#] {9,}")
-
-
-def _before_prompt(text: str, prompted: str) -> str:
-    """`text` without the prompt at its end, which may have several lines: those that end `prompted` too."""
-    lines, prompt = _FILL.sub("\n", text).split("\n"), prompted.rstrip("\n ").split("\n")
-    lines.pop()
-    prompt.pop()
-    while lines and prompt and SequenceMatcher(None, lines[-1], prompt[-1]).ratio() > 0.5:
-        lines.pop()
-        prompt.pop()
-    return "\n".join(lines)
 
 
 def _alive(pid: int) -> bool:

@@ -1,0 +1,50 @@
+"""What prompts look like on the screen: they come back changed, and with what was printed before them."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Final
+
+
+def alike(line: str, prompt: str) -> bool:
+    """Whether a line begins as the prompt did, or is nearly the same but for its beginning.
+
+    The rest may tell a status, a directory or the time.
+    """
+    line = _FILL.split(line)[-1].rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
+    begins, ends = _common(line, prompt), _common(line[::-1], prompt[::-1])
+    sizes = len(line), len(prompt)
+    return 0 < begins >= min(sizes) / 2 or 0 < ends >= max(sizes) / 2
+
+
+def follows_interrupt(text: str) -> bool:
+    """Whether all that stands below the last C-c is what can be a prompt, whatever it looks like."""
+    return _INTERRUPTED.search(_FILL.sub("\n", text).rstrip()) is not None
+
+
+def cut(text: str, prompted: str) -> str:
+    """`text` without the prompt at its end, which may have several lines: those that end `prompted` too."""
+    lines, prompt = _FILL.sub("\n", text).split("\n"), prompted.rstrip("\n ").split("\n")
+    lines.pop()
+    prompt.pop()
+    while lines and prompt and "^C" not in lines[-1] and _ratio(lines[-1], prompt[-1]) > 0.5:
+        lines.pop()
+        prompt.pop()
+    return "\n".join(lines)
+
+
+# zsh marks output without a final line break with % or #, and fills the row with blanks, which can make
+# its prompt the continuation of that line.
+_FILL: Final = re.compile(r"[%#] {9,}")
+# What the terminal echoes for C-c, and the lines of a prompt.
+_INTERRUPTED: Final = re.compile(r"\^C *\n(?:[^\n]*\n){0,4}[^\n]+\Z")
+
+
+def _common(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _ratio(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()
