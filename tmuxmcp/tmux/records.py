@@ -47,19 +47,12 @@ class Template:
 
     def parse(self, text: str, nonce: str) -> list[dict[str, str]]:
         """The rows in `text`, in tmux's order, whatever stands before, between and after them."""
-        rows: list[dict[str, str]] = []
-        values: list[str] = []
-        for piece in text.split(nonce)[1:]:
-            mark, rest = piece[:1], piece[1:]
-            if mark == "<":
-                values = [rest]
-            elif mark == "|":
-                values.append(rest)
-            elif mark == ">" and len(values) == len(self.fields):
-                rows.append(dict(zip(self.fields, values, strict=True)))
-                values = []
-            else:
-                raise TmuxFailed(
-                    "tmux's answer is damaged: a row lacks fields that were asked for. Try again."
-                )
+        begin, cut, end = (f"{nonce}{mark}" for mark in "<|>")
+        rows = [
+            dict(zip(self.fields, row.partition(end)[0].split(cut), strict=False))
+            for row in text.split(begin)[1:]
+        ]
+        whole = all(len(row) == len(self.fields) for row in rows)
+        if not whole or text.count(nonce) != len(rows) * (len(self.fields) + 1):
+            raise TmuxFailed("tmux's answer is damaged: a row lacks fields that were asked for. Try again.")
         return rows

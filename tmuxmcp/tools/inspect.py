@@ -17,7 +17,7 @@ from tmuxmcp.terminal.targets import session_target
 from tmuxmcp.tmux.command import command, target
 from tmuxmcp.tmux.records import Template
 from tmuxmcp.tools import Call, batch
-from tmuxmcp.tools.listing import Limit, Offset, fits, listed, listing, page
+from tmuxmcp.tools.listing import Limit, Offset, Pages, fits, listed, listing
 from tmuxmcp.tools.parameters import (
     Arguments,
     InSession,
@@ -67,8 +67,8 @@ class Windows(Result, kw_only=True):
 async def list_windows(call: Call, args: ListWindows) -> Windows:
     """List windows of a session, or of all: a linked window once for each session it is in."""
     place = await target_of(call, session=args.session)
-    answers = await listed(call, rows.WINDOW.template, listing("list-windows", place), place)
-    windows, more = page(rows.WINDOW, answers, args.offset, args.limit)
+    pages = Pages(rows.WINDOW, "list-windows", ("session_id", "index"))
+    windows, more = await pages.page(call, place, args.offset, args.limit)
     return Windows(windows=windows, next_offset=more)
 
 
@@ -88,9 +88,8 @@ async def list_panes(call: Call, args: ListPanes) -> Panes:
     """List panes of a session, a window or all, each once, with program, path and size."""
     place = await target_of(call, session=args.session, window_id=args.window_id)
     kind = rows.pane_kind(call.terminal.client)
-    answers = await listed(call, kind.template, listing("list-panes", place), place)
-    once = {answer["pane_id"]: answer for answer in answers}
-    panes, more = page(kind, list(once.values()), args.offset, args.limit)
+    pages = Pages(kind, "list-panes", ("pane_id",))
+    panes, more = await pages.page(call, place, args.offset, args.limit)
     return Panes(panes=panes, next_offset=more)
 
 
