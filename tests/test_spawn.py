@@ -311,7 +311,8 @@ async def test_a_dead_pane_is_revived(server: Server, tools: Tools) -> None:
     made = await tools("create_session")
     await server.tmux("set-option", "-w", "-t", made["window_id"], "remain-on-exit", "on")
     await tools("respawn_pane", pane_id=made["pane_id"], command="echo out; exit 3", kill=True)
-    await until_shown(server, made["pane_id"], "#{pane_dead} #{pane_dead_status}", "1 3")
+    # Not its status: tmux 3.3a can lose that.
+    await until_shown(server, made["pane_id"], "#{pane_dead}", "1")
     row = await tools("respawn_pane", pane_id=made["pane_id"], command="exec cat -; '#{pid}';")
     assert "dead" not in row
     await until_shown(server, made["pane_id"], "#{pane_current_command}", "cat")
