@@ -49,6 +49,7 @@ SAID: list[tuple[type[ToolError], str]] = [
     (TmuxUnusable, "protocol version mismatch (client 8, server 7)"),
     (TmuxUnusable, "tmux: need UTF-8 locale (LC_CTYPE) but have ANSI_X3.4-1968"),
     (NotFound, "can't find session: x"),
+    (NotFound, "can't find session: \n"),
     (NotFound, "can't find window: @4"),
     (NotFound, "can't find pane: %9"),
     (NotFound, "no such session: x"),

@@ -186,7 +186,7 @@ def translate(output: Output, socket: str) -> ToolError | None:
 
     `socket` is the path to name in it. tmux 3.3a to 3.7 say ``access not allowed`` with return code 0.
     """
-    said = output.stderr.strip()
+    said = output.stderr.strip("\n")
     if output.returncode == 0 and said != "access not allowed":
         return None
     for pattern, text in _PATTERNS:
