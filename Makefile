@@ -9,6 +9,7 @@ snapshots: venv ; @$(PY) -m tests.snapshots
 test-shells: venv shells ; @$(PY) -m scripts.shells $(ARGS)
 test-long: venv tmux ; @nice $(PY) -m tests.model_capture_since --lines 1000000 --history-limit 100 --history-limit 2000 --history-limit 50000 $(ARGS)
 test-chaos: venv tmux ; @nice $(PY) -m scripts.chaos $(ARGS)
+test-fuzz: venv tmux ; @nice $(PY) -m scripts.fuzz $(ARGS)
 test-tmux: venv shells ; @$(PY) -m scripts.matrix $(ARGS)
 test-compat: venv shells ; @$(PY) -m scripts.compat $(ARGS)
 test-clients: venv tmux ; @$(PY) -m scripts.clients $(ARGS)

@@ -137,11 +137,19 @@ class Caller:
     ) -> Pending:
         """Send a request whose answer may take `seconds` and the slack."""
         self._ids += 1
-        now = time.monotonic()
-        pending = Pending(self._ids if id is None else id, what or method, now, now + seconds + self._slack)
-        self._waiting[pending.id] = pending
+        pending = self.expect(self._ids if id is None else id, what or method, seconds)
         await self.send({"jsonrpc": "2.0", "id": pending.id, "method": method, "params": params})
         return pending
+
+    def expect(self, id: int | str, what: str, seconds: float = 0.0) -> Pending:
+        """Expect one answer under this id."""
+        now = time.monotonic()
+        self._waiting[id] = Pending(id, what, now, now + seconds + self._slack)
+        return self._waiting[id]
+
+    def tolerate(self, id: int | str) -> None:
+        """Pass over one answer under this id."""
+        self._cancelled.add(id)
 
     async def answer(self, pending: Pending) -> Answer:
         """Wait for an answer."""
@@ -157,7 +165,7 @@ class Caller:
     async def cancel(self, pending: Pending) -> None:
         """Cancel a request. An answer that was on its way is passed over."""
         if pending.answer is None:
-            self._cancelled.add(pending.id)
+            self.tolerate(pending.id)
             self._end(pending, "cancelled", {})
         await self.send(
             {
@@ -221,6 +229,8 @@ class Caller:
         """The next bytes; none at the end."""
         while self.from_server >= 0:
             await self._reads.wait()
+            if self.from_server < 0:
+                break
             with suppress(BlockingIOError, anyio.ClosedResourceError):
                 await anyio.wait_readable(self.from_server)
                 if self._reads.is_set():

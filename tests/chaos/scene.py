@@ -76,7 +76,7 @@ class Scene:
         )
         self.tmux("set-buffer", "-b", OTHERS, "their text")
         self.tmux("set-option", "-g", "@others", "#{theirs}")
-        self.tmux("set-option", "-g", "history-limit", "3000")
+        self.tmux("set-option", "-g", "display-time", "3000")
         self._waits = subprocess.Popen([TMUX, "-N", "-S", str(self.place.socket), "wait-for", OTHERS])
         self.note_server()
         while "theirs" not in self.tmux("capture-pane", "-p", "-t", f"={OTHERS}:"):
@@ -167,7 +167,7 @@ class Scene:
                 self.tmux("show-options", "-p", "-t", pane),
                 self.tmux("show-buffer", "-b", OTHERS),
                 self.tmux("show-options", "-gv", "@others"),
-                self.tmux("show-options", "-gv", "history-limit"),
+                self.tmux("show-options", "-gv", "display-time"),
             ]
         )
 
