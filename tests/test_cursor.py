@@ -332,6 +332,15 @@ def test_a_line_that_tmux_has_split_is_still_the_same_line() -> None:
     )
 
 
+def test_a_line_that_tmux_has_split_at_another_width_is_still_the_same_line() -> None:
+    narrow = STATE._replace(width=20, history_limit=2000, history_size=29)
+    before = [*numbered(0, 40), "w" * 30, *numbered(41, 10), ""]
+    cursor = Cursor.at(wrapped(narrow, before), 51)
+    after = [*before[:40], "w" * 20, "w" * 10, *before[41:]]
+    wide = narrow._replace(width=80)
+    assert locate(cursor, wrapped(wide, after), all_read=True) == Place(52, certain=True)
+
+
 def test_lines_at_the_top_that_look_alike_do_not_hide_a_line_that_tmux_has_split() -> None:
     wide = "w" * 100
     before = [*numbered(0, 10), wide, *numbered(11, 80), *[wide] * 20]

@@ -58,7 +58,7 @@ def locate(cursor: Cursor, stream: Stream, *, all_read: bool) -> Place | None:
     """
     cursor.check(stream.state)
     all_read = all_read or not stream.top
-    field = _Field(stream)
+    field = _Field(stream, cursor.width)
     index = _same_row(cursor, stream)
     place = _unchanged(cursor, field, index, all_read)
     if place is None or not place.certain:
@@ -94,7 +94,7 @@ def suspect(cursor: Cursor, stream: Stream) -> Suspect | None:
     index = stream.line_at(rows[-1]) if rows else None
     if index is None or rows[0] < cursor.span:  # near the top, lines before the place are gone
         return None
-    field = _Field(stream)
+    field = _Field(stream, cursor.width)
     match = field.match(cursor.prints, index)
     telling = field.unique.intersection(cursor.prints[: cursor.kept])
     if match is None or match.compared < len(cursor.prints) or len(telling) < _WITNESSES_SEARCHED:
@@ -233,10 +233,11 @@ class _Match(NamedTuple):
 
 
 class _Field:
-    """The fingerprints of a stream's lines, to find a sequence of lines in."""
+    """The fingerprints of a stream's lines, to find a sequence of lines in that had been wrapped at `width`."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, width: int) -> None:
         self.stream = stream
+        self._row_width = min(width, stream.state.width)
         self.prints = [fingerprint(line) for line in stream.lines]
         self.unique = {each for each, times in Counter(self.prints).items() if times == 1} - {BLANK}
 
@@ -279,7 +280,7 @@ class _Field:
 
     def _fills_row(self, index: int) -> bool:
         """Whether a line can go on in the next row. Wide characters take two cells."""
-        return 2 * len(self.stream.lines[index]) >= self.stream.state.width - 1
+        return 2 * len(self.stream.lines[index]) >= self._row_width - 1
 
     def find(self, wanted: Sequence[int]) -> list[_Match]:
         """The pieces that equal `wanted`, or at the very top the end of it; its beginning is gone then.
