@@ -111,7 +111,9 @@ class Wire:
     """A descriptor to write on without waiting for its reader. Only a file or a terminal is waited for."""
 
     def __init__(self, fd: int) -> None:
-        self.fd = fd
+        own = _opened_anew(fd)
+        self.fd = fd = fd if own is None else own
+        self._may_block = own is None
         self._can_wait = _can_wait(fd)
         self._socket = socket.socket(fileno=fd) if stat.S_ISSOCK(os.fstat(fd).st_mode) else None
         self._poll = select.poll()
@@ -122,7 +124,7 @@ class Wire:
         try:
             if self._socket is not None:
                 return self._socket.send(data, socket.MSG_DONTWAIT)
-            if not self._can_wait:
+            if not self._can_wait or not self._may_block:
                 return os.write(self.fd, data)
             # O_NONBLOCK would hold for everyone who shares the pipe. If it polls writable, PIPE_BUF fits.
             return os.write(self.fd, data[: select.PIPE_BUF]) if self._poll.poll(0) else 0
@@ -138,6 +140,21 @@ class Wire:
             if any(event & gone for _, event in self._poll.poll(0)):
                 return
         await anyio.sleep_forever()
+
+
+def _opened_anew(pipe: int) -> int | None:
+    """A pipe's writing end with an O_NONBLOCK of its own, in place of this one; None where there is no way.
+
+    Then a large frame takes a few writes, and its reader wakes up as often.
+    """
+    if not stat.S_ISFIFO(os.fstat(pipe).st_mode):
+        return None
+    try:
+        own = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    os.close(pipe)
+    return own
 
 
 class Outbound:

@@ -88,7 +88,7 @@ class Pages(Generic[rows.Row]):
         return tuple(answer[field] for field in self.identity)
 
 
-_FIRST: Final = (128, 512)
+_FIRST: Final = (100, 300, 900)
 """So many windows of each session are asked for in full, unless a page goes beyond them."""
 
 
