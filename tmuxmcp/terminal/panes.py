@@ -164,6 +164,10 @@ class Discipline(NamedTuple):
 _STARTING_SECONDS = 10.0
 
 
+_MEMORIES = 256
+_TYPED_CHARACTERS = 16_000
+
+
 class TypedLine(NamedTuple):
     """A line that this process typed, and when, in milliseconds of the wall clock."""
 
@@ -199,10 +203,19 @@ class Terminal:
         self._memories: dict[str, Memory] = {}
 
     def memory(self, pane_id: str) -> Memory:
-        """What is remembered of a pane; ids are never used again in a tmux server's life."""
-        if pane_id not in self._memories:
-            self._memories[pane_id] = Memory()
-        return self._memories[pane_id]
+        """What is remembered of a pane; ids are never used again in a tmux server's life.
+
+        Of the panes that were not asked about for long, no more than `_MEMORIES` are remembered.
+        """
+        memory = self._memories.pop(pane_id, None) or Memory()
+        self._memories[pane_id] = memory  # as the last one
+        if len(self._memories) > _MEMORIES:
+            idle = (
+                id for id, each in self._memories.items() if not (each.run.locked() or each.typing.locked())
+            )
+            if (oldest := next(idle, pane_id)) != pane_id:
+                del self._memories[oldest]
+        return memory
 
     def is_starting(self, pane_id: str) -> bool:
         """Whether the pane is so young that its shell may still be on its way to the first prompt."""
@@ -210,9 +223,15 @@ class Terminal:
         return not memory.prompted and self.clock.now() - memory.created < _STARTING_SECONDS
 
     def remember(self, pane_id: str, *lines: str) -> list[TypedLine]:
-        """Keep lines that are about to be typed, so that their echo is not taken for output."""
-        typed = [TypedLine(line, now_ms()) for line in lines]
-        self.memory(pane_id).typed.extend(typed)
+        """Keep lines that are about to be typed, so that their echo is not taken for output.
+
+        The last ones are kept, of at most `_TYPED_CHARACTERS` together.
+        """
+        typed = [TypedLine(line, now_ms()) for line in lines if len(line) <= _TYPED_CHARACTERS]
+        kept = self.memory(pane_id).typed
+        kept.extend(typed)
+        while sum(len(line.text) for line in kept) > _TYPED_CHARACTERS:
+            kept.popleft()
         return typed
 
     async def gone(self, server: str) -> Literal["pane_gone", "server_gone"]:
@@ -225,7 +244,8 @@ class Terminal:
 
     def made(self, pane_id: str) -> None:
         """A pane has just been made. What is remembered of its id was another tmux server's."""
-        self._memories[pane_id] = Memory(created=self.clock.now())
+        self._memories.pop(pane_id, None)
+        self.memory(pane_id).created = self.clock.now()
 
     def restarted(self, pane_id: str) -> None:
         """A pane's program has just been replaced."""

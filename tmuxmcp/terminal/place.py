@@ -233,7 +233,7 @@ class _Match(NamedTuple):
 
 
 class _Field:
-    """The fingerprints of a stream's lines, to find a sequence of lines in that had been wrapped at `width`."""
+    """The fingerprints of a stream's lines, to find a run of lines in that was wrapped at `width`."""
 
     def __init__(self, stream: Stream, width: int) -> None:
         self.stream = stream
