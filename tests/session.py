@@ -80,7 +80,8 @@ class Place:
     def clients(self) -> list[str]:
         """The tmux clients on the socket that run now."""
         server = self.tmux("display-message", "-p", "#{pid}", check=False).strip()
-        argv = ["ps", "-A", "-o", "pid=,args="]
+        # Else COLUMNS, where it is set, cuts the lines.
+        argv = ["ps", "-A", "-ww", "-o", "pid=,args="]
         listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
         return [line for line in listed if f"-S {self.socket} " in line and line.split()[0] != server]
 

@@ -15,7 +15,7 @@ from tests.panes import Pane, pane
 from tmuxmcp.errors import NotFound, PaneBusy, PaneDead, PaneInMode, PaneSynchronized
 from tmuxmcp.terminal.keyboard import Stroke, Typed
 from tmuxmcp.terminal.run import Runner
-from tmuxmcp.terminal.shells import Marks
+from tmuxmcp.terminal.shells import Marks, is_mark
 from tmuxmcp.terminal.watch import Ending
 
 pytestmark = pytest.mark.anyio
@@ -130,6 +130,33 @@ async def test_clear_in_a_command(socket_path: Path, shell: str) -> None:
         painted = await p.run("printf '\\033[H'; echo over")
         assert painted.text.startswith("over")
         assert painted.reason == "cleared"
+
+
+async def test_output_that_leaves_the_terminal_in_the_middle_of_something(
+    socket_path: Path, shell: str
+) -> None:
+    """A string or a sequence that was never ended does not take the closing mark with it."""
+    async with pane(socket_path, shell) as p:
+        for left, output in (
+            ("x\\033]0;title", "x"),
+            ("x\\033Pdata", "x"),
+            ("x\\033_data", "x"),
+            ("x\\033^data", "x"),
+            ("x\\033[", "x"),
+            ("x\\033[?1", "x"),
+            ("x\\033", "x"),
+            ("x\\303", "x"),
+            ("x\\r", "x"),
+            ("xyz\\033[2D", "xyz"),
+            ("\\033(0x", "x"),
+            ("\\033[8mx", "x"),
+            ("\\033(B", ""),
+        ):
+            assert told(await p.run(f"printf '{left}'")) == ("completed", 0, output), left
+        painted = await p.run("printf 'over\\n\\033[H'")
+        assert (painted.outcome, painted.status, painted.reason) == ("completed", 0, "cleared")
+        assert not any(map(is_mark, painted.text.split("\n")))
+        assert told(await p.run("echo anew")) == ("completed", 0, "anew\n")
 
 
 async def test_a_half_typed_line_is_not_glued_to_the_command(socket_path: Path, shell: str) -> None:

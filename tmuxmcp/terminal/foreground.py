@@ -50,7 +50,7 @@ async def foreground(state: State, runner: Runner) -> Process | None:
 async def _processes(state: State, runner: Runner) -> list[tuple[int, int, int, list[str]]]:
     """The processes on a pane's terminal: id, process group, the terminal's foreground group, arguments."""
     terminal = state.tty.removeprefix("/dev/")
-    argv = ["ps", "-o", "pid=,pgid=,tpgid=,args=", "-t", terminal]
+    argv = ["ps", "-ww", "-o", "pid=,pgid=,tpgid=,args=", "-t", terminal]
     try:
         output = await runner.run(argv, timeout=2.0, max_output=1_000_000)
     except ToolError:

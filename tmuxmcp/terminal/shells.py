@@ -198,7 +198,8 @@ def ask_status(dialect: Dialect, marks: Marks) -> str:
     if dialect is Dialect.MKSH:
         # It holds back what a builtin says on standard error until it forks: here, before it prints.
         status = '"$?$(:)"'
-    told = f"{_BUILTIN[dialect]} printf '\\n{_DIM}%s%s %s %s.{_PLAIN_TEXT}\\n' {marks.split} {pid} {status}"
+    format = f"{_FRESH_ROW}{_DIM}%s%s %s %s.{_PLAIN_TEXT}\\n"
+    told = f"{_BUILTIN[dialect]} printf '{format}' {marks.split} {pid} {status}"
     # The group keeps the line out of a trace that the command switched on.
     return f"{{ {told}; }} 2>/dev/null" if dialect in (Dialect.POSIX, Dialect.ZSH) else told
 
@@ -250,6 +251,8 @@ _PIECE_CHARACTERS = 220
 # A line editor that was confused by a new width of the terminal leaves text below the cursor, which would
 # show through in the output.
 _CLEAN = "\\033[J"
+# Ends a string that the command left open to the terminal, and leaves nothing in the row that was there.
+_FRESH_ROW = "\\033\\134\\r\\n\\033[K"
 _DIM = "\\033[2m"
 _PLAIN_TEXT = "\\033[m"
 

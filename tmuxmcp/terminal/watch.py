@@ -238,9 +238,15 @@ class Watch:
                 look = await self._terminal.look(self._pane_id)
                 closing = self._marks.closing(look.text)
         start = opening.end() if opening and not reason else 0
-        if closing is None:
-            return look.text[start:].rstrip("\n"), reason
-        return look.text[start : closing.start()].removesuffix("\n"), reason
+        text = (
+            look.text[start : closing.start()].removesuffix("\n")
+            if closing
+            else look.text[start:].rstrip("\n")
+        )
+        if reason:
+            # What was on the screen before is among it.
+            text = "\n".join(line for line in text.split("\n") if not shells.is_mark(line))
+        return text, reason
 
     async def _prompt_is_back(self, look: Look, still: float) -> bool:
         """Whether the shell seems to wait for its next command, though the closing mark is not there."""
