@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, NamedTuple
 
 from tmuxmcp.errors import NoServer, NotFound, ProvenanceUnknown, SelfKill, ToolError
@@ -45,7 +46,7 @@ class Caller(NamedTuple):
 
 def caller(socket: Socket, environ: Mapping[str, str]) -> Caller:
     """Find out how to recognise our own pane, without asking tmux."""
-    parents = _parents()
+    parents = _parents(os.getpid())
     path, _, rest = environ.get("TMUX", "").rpartition(",")[0].rpartition(",")
     pane = re.fullmatch(r"%(\d+)", environ.get("TMUX_PANE", ""))
     if not path or not rest.isdigit() or pane is None:
@@ -74,9 +75,10 @@ def parent_of(pid: int) -> int | None:
         return None
 
 
-def _parents() -> tuple[tuple[int, int], ...]:
+@cache
+def _parents(pid: int) -> tuple[tuple[int, int], ...]:
+    """A process and its ancestors. One that ends later leaves a pair that matches nothing."""
     chain = []
-    pid = os.getpid()
     while pid > 1 and (parent := parent_of(pid)) is not None:
         chain.append((pid, parent))
         pid = parent

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from tmuxmcp.errors import PaneSynchronized, ToolError
+from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ToolError
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.panes import STATE, Discipline, State, Terminal
 from tmuxmcp.tmux.command import Arg, Command, command, target
@@ -63,6 +63,20 @@ class Keyboard:
             )
         return typed
 
+    async def type_if_still(self, state: State, stroke: Stroke) -> State | None:
+        """Type a stroke into this one pane if it is still as in `state`; None when it is not, or is gone.
+
+        Its program has to be a shell: that is a name that a format can hold.
+        """
+        nonce = new_nonce()
+        told = [f"display-message -p {nonce}"]
+        try:
+            typed = await self._strike(state.pane_id, stroke, _still(state), (), told=told)
+        except (NotFound, NoServer):
+            return None
+        # Only tmux itself knows what its condition came to: programs come and go meanwhile.
+        return typed.state if nonce in typed.printed else None
+
     async def type_everywhere(self, pane_id: str, stroke: Stroke, *, along: Sequence[Command] = ()) -> Typed:
         """Type a stroke into this pane, and into every pane that is synchronised with it.
 
@@ -92,9 +106,16 @@ class Keyboard:
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
-        self, pane_id: str, stroke: Stroke, condition: str, along: Sequence[Command], *, enter: bool = False
+        self,
+        pane_id: str,
+        stroke: Stroke,
+        condition: str,
+        along: Sequence[Command],
+        *,
+        enter: bool = False,
+        told: Sequence[str] = (),
     ) -> Typed:
-        """Type if the pane meets the condition, and tell how it was."""
+        """Type if the pane meets the condition, run the commands `told` then, and tell how it was."""
         client = self._terminal.client
         # From 3.7 on, a paste without -S turns control characters into visible text.
         raw = "-S " if (stroke.text or enter) and await client.version() >= (3, 7) else ""
@@ -110,6 +131,7 @@ class Keyboard:
             paste = f"paste-buffer {brackets}{raw}-d -r -b {buffer} -t {pane_id}"
             act = [*_keys(pane_id, stroke.before), paste, *_keys(pane_id, stroke.keys)]
             act += _enter(pane_id, raw) if enter else []
+            act += told
             printed = await client.call(
                 has,
                 command("load-buffer", "-b", Arg("-b", buffer), "-"),
@@ -210,6 +232,17 @@ _HEX_BYTES: Final = 500
 
 def _lines(text: str) -> list[str]:
     return [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+
+
+_STILL: Final = ("server", "pid", "program", "width", "history_size", "cursor_x", "cursor_y", "alternate")
+"""What no output and no input leaves as it is."""
+
+
+def _still(state: State) -> str:
+    """True of a pane that other input does not go along with, and in which nothing has happened since."""
+    formats = "|".join(STATE.fields[name] for name in _STILL)
+    values = "|".join(str(int(v) if isinstance(v := getattr(state, name), bool) else v) for name in _STILL)
+    return f"#{{&&:{_ALONE},#{{==:{formats},{values}}}}}"
 
 
 def _if(pane_id: str, condition: str, act: Sequence[str], otherwise: Sequence[str] = ()) -> Command:

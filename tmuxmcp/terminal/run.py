@@ -7,11 +7,12 @@ when: the pane is looked at until its shell is at its prompt, then the line is t
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import NamedTuple
 
 import anyio
 from anyio import CancelScope
 
-from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ServerGone, ToolError
+from tmuxmcp.errors import NoServer, NotFound, PaneBusy, PaneSynchronized, ServerGone, ToolError
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.foreground import Readiness, readiness
@@ -19,6 +20,14 @@ from tmuxmcp.terminal.keyboard import Keyboard, Stroke
 from tmuxmcp.terminal.panes import REPLACED, Look, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
 from tmuxmcp.terminal.watch import ROWS_BACK, Ending, Reading, Watch
+
+
+class _Job(NamedTuple):
+    command: str
+    deadline: float
+    in_history: bool
+    progress: Progress
+
 
 _LEAVING_SECONDS = 0.2
 _EMPTY_PROMPT_SECONDS = 0.2
@@ -47,29 +56,55 @@ class Runner:
         if turn.cancelled_caught:
             return Ending("not_started", note="Other commands had the pane for the whole time.")
         try:
-            return await self._run(command, deadline, in_history, progress)
+            return await self._run(_Job(command, deadline, in_history, progress))
         finally:
             self._memory.run.release()
 
-    async def _run(self, command: str, deadline: float, in_history: bool, progress: Progress) -> Ending:
-        before = await self._until_prompt(deadline)
+    async def _run(self, job: _Job) -> Ending:
+        if (left := await self._left_at_prompt()) and (ending := await self._run_at(left, job, still=True)):
+            return ending
+        before = await self._until_prompt(job.deadline)
         if before is None:
             program = (await self._terminal.look(self._pane_id)).state.program
             note = f"Nothing was typed: {program[:80]!r} has the terminal, and {Readiness.NOT_YET.value}."
             return Ending("not_started", note=note)
+        ending = await self._run_at(before, job)
+        assert ending is not None
+        return ending
+
+    async def _run_at(self, before: Look, job: _Job, *, still: bool = False) -> Ending | None:
+        """Run the command at a prompt; with `still` only if it is still there as it was seen, else None."""
         try:
-            prompt = await self._without_rest(before, deadline)
+            prompt = await self._without_rest(before, job.deadline)
             if prompt is None:
                 return Ending("not_started", note=_NOT_TAKEN)
-            dialect = await self._dialect(prompt, deadline)
+            dialect = await self._dialect(prompt, job.deadline)
             if dialect is None:
                 return Ending("not_started", note=f"{prompt.state.program} did not answer as a shell does.")
             marks = Marks.new()
-            script = shells.script(command, dialect, marks, in_history=in_history)
-            watch = Watch(self._terminal, prompt, marks, dialect, deadline, progress)
-            return await self._attempt(script, watch, deadline)
+            script = shells.script(job.command, dialect, marks, in_history=job.in_history)
+            watch = Watch(self._terminal, prompt, marks, dialect, job.deadline, job.progress)
+            ending = await self._attempt(script, watch, job.deadline, still=prompt.state if still else None)
         except (NotFound, NoServer, ServerGone):
             return await self._gone(before.state)
+        self._memory.left = ending.left if ending else None
+        return ending
+
+    async def _left_at_prompt(self) -> Look | None:
+        """The pane as the last command left it, if all that can be told without tmux is still so.
+
+        Then what is typed next need not wait for a look.
+        """
+        left, self._memory.left = self._memory.left, None
+        if left is None or self._memory.untaken or shells.shell(left.state.program) is None:
+            return None
+        if shells.is_unfinished(left.last_line) and left.last_line != self._memory.prompt:
+            return None
+        try:
+            ready = await readiness(left.state, self._terminal.client.runner, starting=False)
+        except PaneBusy:
+            return None
+        return left if ready is Readiness.PROMPT else None
 
     async def _gone(self, before: State) -> Ending:
         outcome = await self._terminal.gone(before.server)
@@ -123,11 +158,17 @@ class Runner:
         self._memory.untaken = ""
         return True
 
-    async def _attempt(self, script: Script, watch: Watch, deadline: float) -> Ending:
+    async def _attempt(
+        self, script: Script, watch: Watch, deadline: float, *, still: State | None
+    ) -> Ending | None:
+        """Type the command, and once more if the shell did not take its line. None as `_run_at` says."""
         for attempt in range(2):
             async with self._memory.typing:
                 self._memory.untaken = script.marks.nonce
-                typed = await self._type_line(script.line, watch.dialect)
+                typed = await self._type_line(script.line, watch.dialect, still if attempt == 0 else None)
+                if typed is None:
+                    self._memory.untaken = ""
+                    return None
                 reading = await self._send(script, watch) if script.payload else Reading.READY
             if reading is Reading.REPLACED:
                 return Ending("shell_exited", note=REPLACED)
@@ -184,10 +225,17 @@ class Runner:
         """
         await self._keyboard.type(self._pane_id, Stroke(text="\n"))
 
-    async def _type_line(self, line: str, dialect: Dialect | None = None) -> State:
-        """Type one line and Enter, in place of what somebody left unfinished at the prompt."""
+    async def _type_line(
+        self, line: str, dialect: Dialect | None = None, still: State | None = None
+    ) -> State | None:
+        """Type one line and Enter, in place of what somebody left unfinished at the prompt.
+
+        With `still` only if the pane is still so, else None.
+        """
         self._terminal.remember(self._pane_id, line)
         stroke = Stroke(text=line, before=shells.clear_keys(dialect), keys=("Enter",), bracketed=True)
+        if still is not None:
+            return await self._keyboard.type_if_still(still, stroke)
         return (await self._keyboard.type(self._pane_id, stroke)).state
 
     async def _ask(self, marks: Marks, dialect: Dialect) -> None:

@@ -43,6 +43,8 @@ class Ending(NamedTuple):
     note: str = ""
     cursor: Cursor | None = None
     """The place in the pane's output that `text` goes up to."""
+    left: Look | None = None
+    """The pane with the prompt that the shell showed after the command."""
 
 
 Ask = Callable[[Marks, Dialect], Awaitable[None]]
@@ -125,7 +127,8 @@ class Watch:
         seen: Look | None = None
         interrupted: tuple[str, Reason | None] | None = None
         while True:
-            await self._rest(ticker, first=seen is None)
+            if seen is not None:  # Most commands have ended by the time that tmux comes to the first look.
+                await self._rest(ticker, least=min(limits.TICK_MIN_SECONDS, self._clock.now() - begun))
             place = Mark(self._pane_id)
             try:
                 with self._witness.looking():
@@ -206,7 +209,10 @@ class Watch:
         asked = opening is None or self._marks.typed(look.text[opening.end() : closing.start()])
         text, reason = interrupted if interrupted and asked else await self._output(look, typed)
         if opening is None or opening["pid"] == closing["pid"]:
-            return Ending("completed", int(closing["status"]), text, reason, self._marks, look.state)
+            left = look if look.state.cursor_x else None
+            return Ending(
+                "completed", int(closing["status"]), text, reason, self._marks, look.state, left=left
+            )
         # The shell that answers is the one that had started ours. When it was a command of ours that
         # started it, the closing mark of that command has just told how our shell ended.
         status = closing["status"]
@@ -302,29 +308,27 @@ class Watch:
                 return
             await self._clock.sleep(_GLANCE_SECONDS / 2)
 
-    async def _rest(self, ticker: Ticker, *, first: bool) -> None:
-        """Rest until the next look.
+    async def _rest(self, ticker: Ticker, least: float) -> None:
+        """Rest until the next look, for `least` seconds.
 
         It is taken early when something was printed, no more comes, and the terminal is not in the mode in
         which commands run; and late while nothing is printed at all.
         """
         begun, pause, quiet = self._clock.now(), ticker.pause(), ticker.quiet
-        # Most commands end at once. What was typed is on its way through the shell when this begins.
-        least = _GLANCE_SECONDS / 2 if first else limits.TICK_MIN_SECONDS
-        glance = _GLANCE_SECONDS / 2 if first else _GLANCE_SECONDS if quiet < 0.2 else 5 * _GLANCE_SECONDS
+        glance = _GLANCE_SECONDS if quiet < 0.2 else 5 * _GLANCE_SECONDS
         # A prompt that came back is believed when it has been still for long enough: not later than then.
         due = min((each - quiet for each in (_STILL_SECONDS, _IGNORED_SECONDS) if each > quiet), default=1.0)
-        latest = min(limits.LOOK_SECONDS, self._deadline - begun, due)
+        latest = max(pause, min(limits.LOOK_SECONDS, self._deadline - begun, due))
         before = read = self._witness.reads()
-        ran = first
+        ran = False
         while True:
             rested = self._clock.now() - begun
-            if rested >= pause and (rested >= latest or not self._witness.still):
+            if rested >= latest or (rested >= pause and not self._witness.still):
                 return
-            await self._clock.sleep(max(0.0, min(glance, max(pause, latest) - rested)))
+            await self._clock.sleep(max(0.0, min(glance, latest - rested)))
             last, read = read, self._witness.reads()
-            lull = ran if read is None else read == last and (first or read != before)
             runs = self._runs()
+            lull = ran if read is None else last == read != before
             if lull and not runs and self._clock.now() - begun >= least:
                 return
             ran = ran or runs

@@ -1,0 +1,168 @@
+"""Only in a pane that is as the last command left it is the next one typed without a look before."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.panes import Pane, pane
+from tmuxmcp.errors import NotFound, PaneBusy, PaneInMode, PaneInputOff, PaneSynchronized, ToolError
+from tmuxmcp.terminal.watch import Ending
+from tmuxmcp.tmux.runner import Output
+
+pytestmark = pytest.mark.anyio
+
+
+class Recorder:
+    """Tells the invocations that type from the others."""
+
+    def __init__(self, pane: Pane) -> None:
+        self._runner = pane.client.runner
+        self.typed: list[bool] = []
+        pane.client.runner = self
+
+    async def run(self, argv: list[str], **how: object) -> Output:
+        self.typed.append("load-buffer" in argv)
+        return await self._runner.run(argv, **how)  # type: ignore[arg-type]
+
+
+def told(ending: Ending) -> tuple[str, int | None, str]:
+    return ending.outcome, ending.status, ending.text
+
+
+async def leave(p: Pane) -> None:
+    """Run a command until the pane is remembered as it left it."""
+    with anyio.fail_after(30):
+        while not p.terminal.memory(p.id).left:
+            assert told(await p.run("echo left")) == ("completed", 0, "left\n")
+
+
+async def test_no_look_is_taken_before(socket_path: Path, shell: str) -> None:
+    async with pane(socket_path, shell) as p:
+        recorder = Recorder(p)
+        with anyio.fail_after(60):
+            for number in range(1000):
+                await leave(p)
+                recorder.typed.clear()
+                assert told(await p.run(f"echo {number}; sh -c 'exit 3'")) == ("completed", 3, f"{number}\n")
+                assert sum(recorder.typed) == 1 or not recorder.typed[0]
+                if recorder.typed[0]:
+                    break
+
+
+async def half_a_line(p: Pane) -> None:
+    await p.type("touch bad")
+
+
+async def a_line_and_the_cursor_back_at_its_beginning(p: Pane) -> None:
+    await p.type("touch bad", "C-a")
+
+
+async def an_unfinished_line(p: Pane) -> None:
+    row = int(p.tmux("display-message", "-p", "#{cursor_y}"))
+    await p.type("touch 'bad", "Enter")
+    with anyio.fail_after(20):
+        while int(p.tmux("display-message", "-p", "#{cursor_y}")) == row:
+            await anyio.sleep(0.01)
+
+
+async def another_width(p: Pane) -> None:
+    p.tmux("resize-window", "-x", "150", "-y", "40")
+
+
+async def output_of_others(p: Pane) -> None:
+    tty = p.tmux("display-message", "-p", "#{pane_tty}").strip()
+    Path(tty).write_text("from elsewhere")
+    await p.screen("from elsewhere")
+
+
+async def another_program(p: Pane) -> None:
+    pid = p.tmux("display-message", "-p", "#{pane_pid}")
+    p.tmux("respawn-pane", "-k")
+    assert p.tmux("display-message", "-p", "#{pane_pid}") != pid
+
+
+async def a_cleared_pane(p: Pane) -> None:
+    await p.type("clear", "Enter")
+    await p.until(lambda screen: "left" not in screen)
+    p.tmux("clear-history")
+
+
+async def a_shell_in_the_shell(p: Pane) -> None:
+    """At the same place of the screen, where it can be."""
+    name = p.tmux("display-message", "-p", "#{pane_current_command}").strip()
+    await p.type(f"clear; {name}", "Enter")
+    await p.until(lambda screen: "left" not in screen)
+    p.tmux("clear-history")
+
+
+CHANGES = (
+    half_a_line,
+    a_line_and_the_cursor_back_at_its_beginning,
+    an_unfinished_line,
+    another_width,
+    output_of_others,
+    another_program,
+    a_cleared_pane,
+    a_shell_in_the_shell,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+async def test_what_happened_meanwhile_does_not_matter(
+    socket_path: Path, shell: str, change: Callable[[Pane], Awaitable[None]]
+) -> None:
+    async with pane(socket_path, shell) as p:
+        await leave(p)
+        await change(p)
+        assert told(await p.run("echo one; sh -c 'exit 4'")) == ("completed", 4, "one\n")
+        assert told(await p.run("echo 'two\nthree'")) == ("completed", 0, "two\nthree\n")
+        assert told(await p.run("ls")) == ("completed", 0, "")
+
+
+async def _busy(p: Pane) -> None:
+    await p.type("cat", "Enter")
+    await p.program("cat")
+
+
+async def _mode(p: Pane) -> None:
+    p.tmux("copy-mode")
+
+
+async def _off(p: Pane) -> None:
+    p.tmux("select-pane", "-d")
+
+
+async def _synchronized(p: Pane) -> None:
+    p.tmux("split-window", "-d", "-f", "cat")
+    p.tmux("set-option", "-w", "synchronize-panes", "on")
+
+
+async def _gone(p: Pane) -> None:
+    p.tmux("new-window", "-d", "cat")
+    p.tmux("kill-pane", "-t", p.id)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (_busy, PaneBusy),
+        (_mode, PaneInMode),
+        (_off, PaneInputOff),
+        (_synchronized, PaneSynchronized),
+        (_gone, NotFound),
+    ],
+)
+async def test_a_refusal_is_as_ever(
+    socket_path: Path, shell: str, change: Callable[[Pane], Awaitable[None]], error: type[ToolError]
+) -> None:
+    async with pane(socket_path, shell) as p:
+        await leave(p)
+        await change(p)
+        with pytest.raises(error):
+            await p.run("touch bad", timeout=5)
+        assert not p.tmux("list-buffers")
+        assert not (socket_path.parent / "home" / "bad").exists()
