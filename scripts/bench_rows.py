@@ -17,6 +17,8 @@ from scripts.bench_scene import Pane, Scene, until
 from scripts.bench_table import Row
 
 SEQ = 5000
+IN_A_ROW = 3
+"""How often a server is asked in its turn. Most calls are not the first one after another server's."""
 PRINTED_AFTER = 0.5
 """Seconds between the call that waits and the text that it waits for, on average."""
 SPREAD = 0.25
@@ -52,6 +54,7 @@ class Bench:
         *,
         rounds: int | None = None,
         floor: bool = True,
+        in_a_row: int = 1,
     ) -> None:
         """Take samples of every server that has a tool for it, until its first wrong answer."""
         for server in self.servers:
@@ -59,12 +62,11 @@ class Bench:
                 row.wrong(server.name, "no such tool")
         for _ in range(rounds or self.rounds):
             if floor:
-                row.floor.append(self.scene.spawn() * 1000)
+                row.floor.extend(self.scene.spawn() * 1000 for _ in range(in_a_row))
             for server in self.shuffled():
-                if server.name in row.notes:
-                    continue
                 try:
-                    row.add(server.name, once(server))
+                    for _ in range(0 if server.name in row.notes else in_a_row):
+                        row.add(server.name, once(server))
                 except Wrong as wrong:
                     row.wrong(server.name, str(wrong))
 
@@ -85,7 +87,7 @@ class Bench:
 
         def work(asks: str, right: Callable[[str], bool], *values: Any) -> None:
             row = self.row(title=f"{asks}, {_count(panes, 'pane')}", bar=1.5, family=asks, at=panes)
-            self.measure(row, asks, lambda server: _timed(server, right, asks, *values))
+            self.measure(row, asks, lambda server: _timed(server, right, asks, *values), in_a_row=IN_A_ROW)
 
         all_panes = set(scene.panes())
         page = min(panes, 100)  # what is beyond a page has to be announced

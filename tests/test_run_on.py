@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -24,9 +25,9 @@ class Recorder:
         self.typed: list[bool] = []
         pane.client.runner = self
 
-    async def run(self, argv: list[str], **how: object) -> Output:
+    async def run(self, argv: Sequence[str], **how: Any) -> Output:
         self.typed.append("load-buffer" in argv)
-        return await self._runner.run(argv, **how)  # type: ignore[arg-type]
+        return await self._runner.run(argv, **how)
 
 
 def told(ending: Ending) -> tuple[str, int | None, str]:
