@@ -137,6 +137,13 @@ async def row(client: Client, kind: Kind[Row], id: str) -> Row:
     return question.answer(await client.call(command("has-session", "-t", target(id)), question.command))
 
 
+async def changed(client: Client, kind: Kind[Row], id: str, *changes: Command) -> Row:
+    """Change an object that has to exist, in one tmux process. Returns its row as it is then."""
+    question = ask(kind, id)
+    exists = command("has-session", "-t", target(id))
+    return question.answer(await client.call(exists, *changes, question.command))
+
+
 async def session_row(client: Client, id: str) -> Session:
     """The row of a session, by ``$N`` or ``=name:``. Raises `NotFound`."""
     return await row(client, SESSION, id)
