@@ -265,7 +265,8 @@ async def test_a_queued_command_keeps_its_own_time(socket_path: Path) -> None:
 async def test_after_a_timeout_the_command_goes_on(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         ending = await p.run("echo early; sleep 60", timeout=0.5)
-        assert (*told(ending), ending.running) == ("timed_out", None, "early\n".rstrip(), True)
+        assert (*told(ending), ending.running) == ("timed_out", None, "early", True)
+        assert ending.note == "'sleep' has the terminal."
         with pytest.raises(PaneBusy, match="sleep"):
             await p.run("echo no")
 
@@ -274,6 +275,7 @@ async def test_a_full_screen_program_covers_the_output_and_nothing_else(socket_p
     async with pane(socket_path, "bash") as p:
         ending = await p.run("echo before; less /etc/passwd", timeout=1)
         assert (*told(ending), ending.reason) == ("timed_out", None, "before", None)
+        assert "'less' has the terminal and has painted the whole screen" in ending.note
         await p.type("q")
         assert told(await p.run("tput smcup; echo on the other screen; false"))[:2] == ("completed", 1)
         assert (await p.run("tput rmcup")).outcome == "completed"

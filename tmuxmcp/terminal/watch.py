@@ -183,6 +183,7 @@ class Watch:
                     marks=self._marks,
                     state=look.state,
                     running=True,
+                    note=_held(look.state),
                     cursor=cursor,
                 )
             await self._progress(self._clock.now() - begun)
@@ -338,6 +339,14 @@ class Watch:
         name = shells.shell(self._before.state.program)
         discipline = Discipline.of(self._before.state.tty) if name and shells.has_editor(name) else None
         return discipline is not None and discipline.canonical
+
+
+def _held(state: State) -> str:
+    """Who has the terminal when the time is up, where that is not the shell itself."""
+    if shells.shell(state.program):
+        return ""
+    painted = " and has painted the whole screen: see it with snapshot_pane" if state.alternate else ""
+    return f"{state.program[:80]!r} has the terminal{painted}."
 
 
 # What tmux writes into the last row of a dead pane, and the empty rows above it.
