@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ async def another_width(p: Pane) -> None:
 
 async def output_of_others(p: Pane) -> None:
     tty = p.tmux("display-message", "-p", "#{pane_tty}").strip()
-    Path(tty).write_text("from elsewhere")
+    Path(tty).write_text("from elsewhere\r\n")
     await p.screen("from elsewhere")
 
 
@@ -167,3 +168,17 @@ async def test_a_refusal_is_as_ever(
             await p.run("touch bad", timeout=5)
         assert not p.tmux("list-buffers")
         assert not (socket_path.parent / "home" / "bad").exists()
+
+
+async def test_a_command_that_reads_is_not_typed_into(socket_path: Path, shell: str) -> None:
+    """Not even where the shell reads with the editor that its prompt has."""
+    async with pane(socket_path, shell) as p:
+        await leave(p)
+        command = "read x; echo got $x" if "fish" not in shell else "sh -c 'read x; echo got $x'"
+        reading = await p.run(command, timeout=0.5)
+        assert reading.outcome == "timed_out"
+        with suppress(PaneBusy):
+            assert (await p.run("touch bad", timeout=3)).outcome == "not_started"
+        await p.type("this", "Enter")
+        await p.screen("got this")
+        assert told(await p.run("ls")) == ("completed", 0, "")

@@ -90,12 +90,13 @@ def mode_of_prompt(name: str, discipline: Discipline) -> bool:
     return not discipline.echo
 
 
-async def readiness(state: State, runner: Runner, *, starting: bool) -> Readiness:
+async def readiness(state: State, runner: Runner, *, starting: bool, blank: bool = False) -> Readiness:
     """Look whether the pane's shell is at its prompt, without typing.
 
     The line editors of bash, zsh, fish and mksh take the terminal out of canonical mode while they
     sit at the prompt. Other shells may have no line editor; for them the foreground process has to
-    be an interactive shell that has printed something on the cursor's row. Raises `PaneBusy` when
+    be an interactive shell that has printed something on the cursor's row, unless a `blank` row is as good:
+    a background job may have printed since the prompt. Raises `PaneBusy` when
     another program has the terminal, unless the pane's shell may be `starting` up through it.
     """
     name = shells.shell(state.program)
@@ -115,7 +116,7 @@ async def readiness(state: State, runner: Runner, *, starting: bool) -> Readines
             raise busy(state, " ".join(process.args[:3]))
         if shells.has_editor(name) and discipline is not None:
             return Readiness.NOT_YET
-        return Readiness.PROMPT if state.cursor_x else Readiness.NOT_YET
+        return Readiness.PROMPT if state.cursor_x or blank else Readiness.NOT_YET
     if shells.carries_shell(state.program) and not state.alternate:
         return Readiness.NOT_YET if canonical or not state.cursor_x else Readiness.PROMPT
     if starting:

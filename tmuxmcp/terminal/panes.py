@@ -189,6 +189,8 @@ class Memory:
     """The nonce of a command's line that was typed, and that the shell has not been seen to take yet."""
     prompt: str = ""
     """A prompt that looks like that of an unfinished line, and is not."""
+    open: bool = False
+    """Whether the last command has not been seen to end: it may read what is typed next."""
     left: Look | None = None
     """The pane as the last command left it, with its shell at the prompt."""
     typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))

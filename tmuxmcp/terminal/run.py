@@ -87,7 +87,8 @@ class Runner:
             ending = await self._attempt(script, watch, job.deadline, still=prompt.state if still else None)
         except (NotFound, NoServer, ServerGone):
             return await self._gone(before.state)
-        self._memory.left = ending.left if ending else None
+        if ending:
+            self._memory.left, self._memory.open = ending.left, ending.running
         return ending
 
     async def _left_at_prompt(self) -> Look | None:
@@ -127,15 +128,21 @@ class Runner:
                     pane_id=self._pane_id,
                     window_id=look.state.window_id,
                 )
-            blank = not self._memory.prompted and not look.text.strip()
-            starting = blank or self._terminal.is_starting(self._pane_id)
+            starting = not self._memory.prompted and not look.text.strip()
+            starting = starting or self._terminal.is_starting(self._pane_id)
             # A program that was just told to quit is given the time to.
             starting = starting or clock.now() - begun < _LEAVING_SECONDS
-            ready = await readiness(look.state, self._terminal.client.runner, starting=starting)
             if look != seen:
                 ticker.changed()
+            # A process of ours was killed between its line and the command.
+            stuck = ticker.quiet > _STUCK_SECONDS and shells.is_reading(look.text)
+            idle = self._memory.prompted and not self._memory.open and not stuck
+            blank = idle and ticker.quiet > _STUCK_SECONDS
+            runner = self._terminal.client.runner
+            ready = await readiness(look.state, runner, starting=starting, blank=blank)
             # The mode can be a moment ahead of the prompt, which a later look is compared with.
-            shown = look.state.cursor_x > 0 or ticker.quiet > _EMPTY_PROMPT_SECONDS
+            empty = not self._memory.open and ticker.quiet > _EMPTY_PROMPT_SECONDS
+            shown = look.state.cursor_x > 0 or empty
             if ready is Readiness.PROMPT and shown and self._has_taken(look, ticker.quiet):
                 self._memory.prompted = True
                 return look
@@ -143,8 +150,7 @@ class Runner:
                 return None
             if look != seen:
                 seen = look
-            elif ticker.quiet > _STUCK_SECONDS and shells.is_reading(look.text):
-                # A process of ours was killed between its line and the command.
+            elif stuck:
                 await self._release()
             await ticker.rest()
 
