@@ -12,6 +12,7 @@ import pytest
 
 from tests.panes import Pane, pane
 from tmuxmcp.errors import NotFound, PaneBusy, PaneInMode, PaneInputOff, PaneSynchronized, ToolError
+from tmuxmcp.terminal.keyboard import Stroke
 from tmuxmcp.terminal.watch import Ending
 from tmuxmcp.tmux.runner import Output
 
@@ -181,4 +182,26 @@ async def test_a_command_that_reads_is_not_typed_into(socket_path: Path, shell: 
             assert (await p.run("touch bad", timeout=3)).outcome == "not_started"
         await p.type("this", "Enter")
         await p.screen("got this")
+        assert told(await p.run("ls")) == ("completed", 0, "")
+
+
+async def test_what_was_typed_just_before_has_the_terminal(socket_path: Path, shell: str) -> None:
+    """The shell that is still about to read it is not taken for one at its prompt."""
+    async with pane(socket_path, shell) as p:
+        for _ in range(10):
+            await leave(p)
+            await p.keyboard.type_everywhere(p.id, Stroke(text="cat > it", keys=("Enter",)))
+            with pytest.raises(PaneBusy):
+                await p.run("touch bad", timeout=2)
+            await p.program("cat")
+            await p.type("", "C-c")
+            await p.program(Path(shell).name, "ksh93")
+        assert told(await p.run("wc -c < it; rm it; ls")) == ("completed", 0, "0\n")
+
+
+async def test_keys_that_end_no_line_are_not_waited_for(socket_path: Path) -> None:
+    async with pane(socket_path, "bash") as p:
+        await leave(p)
+        await p.keyboard.type_everywhere(p.id, Stroke(text="touch bad", keys=("Left",)))
+        assert p.terminal.memory(p.id).entered is None
         assert told(await p.run("ls")) == ("completed", 0, "")

@@ -90,6 +90,8 @@ class Keyboard:
         for other in typed.reached[1:]:
             self._terminal.remember(other, *_lines(stroke.text))
         self._expect_echo(typed.state, stroke.text)
+        entered = not _ENTER.isdisjoint(key.lower() for key in stroke.keys)
+        self._moves_on(typed, ends_line=entered or _LINE_END.search(stroke.text) is not None)
         return typed
 
     async def paste(
@@ -103,6 +105,7 @@ class Keyboard:
         with self._remembered(pane_id, text):
             typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
         self._expect_echo(typed.state, text)
+        self._moves_on(typed, ends_line=enter or _LINE_END.search(text) is not None)
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
@@ -167,6 +170,13 @@ class Keyboard:
             return
         if self._terminal.is_starting(state.pane_id) or (name is not None and shells.has_editor(name)):
             self._terminal.remember(state.pane_id, *_lines(text))
+
+    def _moves_on(self, typed: Typed, *, ends_line: bool) -> None:
+        """Remember that these panes are not as they were, or will not be once their programs have read it."""
+        for pane_id in typed.reached:
+            self._terminal.memory(pane_id).left = None
+        if ends_line:
+            self._terminal.memory(typed.state.pane_id).entered = typed.state.row
 
     @contextmanager
     def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
@@ -270,6 +280,7 @@ def _hexadecimal(pane_id: str, data: bytes) -> Iterator[str]:
         yield f"send-keys -t {pane_id} -H {data[at : at + _HEX_BYTES].hex(' ')}"
 
 
+_ENTER: Final = frozenset({"enter", "kpenter", "c-m", "c-j"})
 _LINE_END: Final = re.compile(r"\r\n|\n")
 _PASTE_END: Final = re.compile(r"(?:\x1b\[|\x9b)(?=0*201(?:[;:][0-?]*)?~)")
 """The beginning of the sequence that ends a bracketed paste, in seven and in eight bits."""

@@ -187,6 +187,8 @@ class Memory:
     """Whether its shell has been seen at its prompt."""
     untaken: str = ""
     """The nonce of a command's line that was typed, and that the shell has not been seen to take yet."""
+    entered: int | None = None
+    """The row in which a line was ended for somebody else, until its program has been seen to move on."""
     prompt: str = ""
     """A prompt that looks like that of an unfinished line, and is not."""
     open: bool = False

@@ -155,13 +155,15 @@ class Runner:
             await ticker.rest()
 
     def _has_taken(self, look: Look, quiet: float) -> bool:
-        """Whether the shell has begun with the line that was typed last, whose run may have been cancelled.
+        """Whether the shell has begun with the line that was typed last: of a run that was cancelled, or by
+        another call.
 
         Until then the prompt is there as before, and what is typed next could be read by that line's command.
         """
-        if self._memory.untaken and self._memory.untaken not in look.text and quiet <= _STUCK_SECONDS:
+        unread = self._memory.untaken and self._memory.untaken not in look.text
+        if (unread or self._memory.entered == look.state.row) and quiet <= _STUCK_SECONDS:
             return False
-        self._memory.untaken = ""
+        self._memory.untaken, self._memory.entered = "", None
         return True
 
     async def _attempt(
