@@ -72,6 +72,7 @@ _SETTLING_SECONDS = 0.25
 # What tmux gets for the last look, which may come when the time is up already.
 _LAST_LOOK_SECONDS = 1.0
 
+_UNREAD = "Somebody interrupted the line before the shell had read it."
 _SILENT = "tmux does not answer, so how far the command came is not known."
 
 
@@ -126,6 +127,7 @@ class Watch:
         ticker = Ticker(self._clock, self._deadline)
         seen: Look | None = None
         interrupted: tuple[str, Reason | None] | None = None
+        unread = False
         while True:
             if seen is not None:  # Most commands have ended by the time that tmux comes to the first look.
                 await self._rest(ticker, least=min(limits.TICK_MIN_SECONDS, self._clock.now() - begun))
@@ -141,6 +143,8 @@ class Watch:
             look = look._replace(told="")
             if self._marks.closing(look.text):
                 await self._settle()
+                if unread and self._marks.opening(look.text) is None:
+                    return Ending("not_started", note=_UNREAD)
                 return (await self._closed(look, typed, interrupted))._replace(cursor=cursor)
             if look != seen:
                 seen = look
@@ -166,6 +170,7 @@ class Watch:
                 whole = await self._terminal.look(self._pane_id, None)
                 if self._marks.closing(whole.text):
                     return (await self._closed(whole, typed))._replace(cursor=cursor)
+                unread = self._marks.opening(whole.text) is None and self._marks.typed(whole.text)
                 text, reason = await self._output(whole, typed)
                 interrupted = prompts.cut(text, self._before.text), reason
                 name = shells.shell(look.state.program)
