@@ -15,7 +15,7 @@ from tests.panes import Pane, pane
 from tmuxmcp.errors import NotFound, PaneBusy, PaneDead, PaneInMode, PaneSynchronized
 from tmuxmcp.terminal.keyboard import Stroke, Typed
 from tmuxmcp.terminal.run import Runner
-from tmuxmcp.terminal.shells import Marks, is_mark
+from tmuxmcp.terminal.shells import KILL, Marks, is_mark
 from tmuxmcp.terminal.watch import Ending
 
 pytestmark = pytest.mark.anyio
@@ -145,7 +145,6 @@ async def test_output_that_leaves_the_terminal_in_the_middle_of_something(
             ("x\\033[", "x"),
             ("x\\033[?1", "x"),
             ("x\\033", "x"),
-            ("x\\303", "x"),
             ("x\\r", "x"),
             ("xyz\\033[2D", "xyz"),
             ("\\033(0x", "x"),
@@ -153,6 +152,8 @@ async def test_output_that_leaves_the_terminal_in_the_middle_of_something(
             ("\\033(B", ""),
         ):
             assert told(await p.run(f"printf '{left}'")) == ("completed", 0, output), left
+        half = await p.run("printf 'x\\303'")  # of a character; tmux 3.7 shows that there was one
+        assert told(half._replace(text=half.text.removesuffix("\ufffd"))) == ("completed", 0, "x")
         painted = await p.run("printf 'over\\n\\033[H'")
         assert (painted.outcome, painted.status, painted.reason) == ("completed", 0, "cleared")
         assert not any(map(is_mark, painted.text.split("\n")))
@@ -422,7 +423,7 @@ async def test_a_command_that_never_comes_leaves_no_reader(socket_path: Path, sh
         real, release = p.keyboard.type, Runner._release
 
         async def type(pane_id: str, stroke: Stroke, **rest: Any) -> Typed:
-            if stroke.text.startswith("#"):
+            if stroke.text.startswith(f"{KILL}#"):
                 await anyio.sleep_forever()
             return await real(pane_id, stroke, **rest)
 

@@ -205,3 +205,28 @@ async def test_keys_that_end_no_line_are_not_waited_for(socket_path: Path) -> No
         await p.keyboard.type_everywhere(p.id, Stroke(text="touch bad", keys=("Left",)))
         assert p.terminal.memory(p.id).entered is None
         assert told(await p.run("ls")) == ("completed", 0, "")
+
+
+async def test_a_key_that_somebody_presses_while_a_command_is_sent(socket_path: Path, shell: str) -> None:
+    """The command is run as it was given, or not at all, and what is left of it is nobody's input."""
+    ran = 0
+    async with pane(socket_path, shell) as p:
+        await leave(p)
+        for number in range(16):
+            endings: list[Ending] = []
+
+            async def run(number: int = number, endings: list[Ending] = endings) -> None:
+                endings.append(await p.run(f"touch {number}\n: ; touch {number}.end"))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run)
+                await anyio.sleep(number / 1000)
+                p.tmux("send-keys", "-t", p.id, *(["x"] if number % 2 else ["Enter"]))
+            await p.type("", "C-u")
+            there = sorted(path.name for path in (socket_path.parent / "home").glob(f"{number}*"))
+            if endings[0].outcome == "completed":
+                ran += 1
+                assert there == [f"{number}", f"{number}.end"]
+            else:
+                assert (endings[0].outcome, there) == ("not_started", [])
+        assert ran

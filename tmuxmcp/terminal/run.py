@@ -227,11 +227,11 @@ class Runner:
                     await self._release()
 
     async def _release(self) -> None:
-        """End a reader that waits in vain: an empty line is none of the lines that it takes.
+        """End a reader that waits in vain.
 
         Enter would be a carriage return, which ksh93's terminal mode does not turn into a line's end.
         """
-        await self._keyboard.type(self._pane_id, Stroke(text="\n"))
+        await self._keyboard.type(self._pane_id, Stroke(text=shells.GIVE_UP))
 
     async def _type_line(
         self, line: str, dialect: Dialect | None = None, still: State | None = None

@@ -104,6 +104,11 @@ class Marks:
         """What the reader prints when it waits for the command."""
         return f"{self.nonce}="
 
+    @property
+    def given_up(self) -> str:
+        """What the reader prints when the command did not come, or not as it was sent."""
+        return f"{self.nonce},"
+
     def typed(self, text: str) -> bool:
         """Whether the echo of a line that prints a mark stands here; a row's end may cut it anywhere."""
         return any(half in text.replace(self.nonce, "") for half in self.split.split())
@@ -159,7 +164,7 @@ def is_reading(text: str) -> bool:
 
 def is_mark(line: str) -> bool:
     """Whether a line is one of the marks of whatever command of ours."""
-    return re.fullmatch(r"[0-9a-f]{16}(?:=| \d+| \d+ \d+\.| [^/ ]*/[^/ ]*/) *", line) is not None
+    return re.fullmatch(r"[0-9a-f]{16}(?:=|,| \d+| \d+ \d+\.| [^/ ]*/[^/ ]*/) *", line) is not None
 
 
 @dataclass(frozen=True)
@@ -277,19 +282,25 @@ def _without_continuation(command: str) -> str:
 
 
 # Tags of the lines that the reader takes: + text, - text and a newline, = flush (keeps the cost of
-# joining linear), # a line to show to the person who watches, . the end. Anything else ends it as well, but
-# then the rest of the command never came (our process was killed, say), and half of it must not run.
+# joining linear), # a line to show to the person who watches, . the end, : give up. Any other line means
+# that somebody typed meanwhile: half of a command must not run, nor its rest be left for the shell to read.
+# The kill character takes away what was typed before a line.
 # printf is not a builtin of mksh, so the command must go through print there: a program's
 # arguments are public. Variables of these names that are exported would hand it on to stty.
 _READER = (
-    "unset v w;v= w= s=$(stty -g);stty -echo icanon iexten lnext ^V;"
+    "unset v w b g;v= w= b=1 g= s=$(stty -g);stty -echo icanon iexten lnext ^V kill ^U;"
     'p(){{ case ${{KSH_VERSION-}} in ?*)print -r -- "$1";;*)printf "%s\\n" "$1";;esac;}};'
     "n=$(echo;echo x);n=${{n%x}};"
     'printf "{dim}%s%s={plain}\\n" {split} >/dev/tty;'
     "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
-    '[#]*)p "${{l#?}}">/dev/tty;;.)break;;*)v= w=;break;;esac;done;'
-    'stty $s;{opening} >/dev/tty;p "$v$w"'
+    '[#]*)p "${{l#?}}">/dev/tty;;.)b=$g;break;;:)break;;"");;*)g=1;;esac;done;'
+    'stty $s;case $b in 1)printf "{dim}%s%s,{plain}\\n" {split} >/dev/tty;;'
+    '*){opening} >/dev/tty;p "$v$w";;esac'
 )
+KILL = "\x15"
+"""What takes away the line that somebody has begun, for the reader and for a shell's editor."""
+GIVE_UP = f"{KILL}:\n"
+"""A line that ends the reader, and that a shell takes for one that does nothing."""
 
 
 def _reader(dialect: Dialect, marks: Marks) -> str:
@@ -319,7 +330,7 @@ def _payload(command: str, shown: list[str]) -> str:
     out += _pieces(lines[-1], "+")
     for at in range(len(out), 0, -_FLUSH_LINES):
         out.insert(at, "=")
-    return "\n".join([*out, ".", ""])
+    return KILL + "\n".join([*out, ".", ""])
 
 
 def _pieces(line: str, tag: str) -> list[str]:

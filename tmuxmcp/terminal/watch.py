@@ -73,6 +73,7 @@ _SETTLING_SECONDS = 0.25
 _LAST_LOOK_SECONDS = 1.0
 
 _UNREAD = "Somebody interrupted the line before the shell had read it."
+_GARBLED = "Somebody typed while the command was sent to the shell, so it was not run. Run it again."
 _SILENT = "tmux does not answer, so how far the command came is not known."
 
 
@@ -143,6 +144,8 @@ class Watch:
             look = look._replace(told="")
             if self._marks.closing(look.text):
                 await self._settle()
+                if self._marks.given_up in look.text:
+                    return Ending("not_started", note=_GARBLED)
                 if unread and self._marks.opening(look.text) is None:
                     return Ending("not_started", note=_UNREAD)
                 return (await self._closed(look, typed, interrupted))._replace(cursor=cursor)
