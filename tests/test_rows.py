@@ -19,7 +19,9 @@ HOSTILE = "a|b<c> #{pane_id} ; \"q\" 'x' é😀 %H $1"
 
 
 async def test_a_row_leaves_out_what_is_false_or_empty(bench: Bench) -> None:
-    row = msgspec.to_builtins(await rows.pane_row(bench.client, "%0"))
+    row: dict[str, object] = {}
+    while row.get("command") != "cat" or "path" not in row:  # which tmux cannot tell while it is being started
+        row = msgspec.to_builtins(await rows.pane_row(bench.client, "%0"))
     assert row == {
         "pane_id": "%0",
         "index": 0,
@@ -42,9 +44,9 @@ async def test_a_row_leaves_out_what_is_false_or_empty(bench: Bench) -> None:
         *("window_id", "index", "name", "session_id", "session", "panes", "active", "width", "height"),
         *("layout", "active_pane_id"),
     }
-    row = msgspec.to_builtins(await rows.session_row(bench.client, "$0"))
-    assert set(row) == {"session_id", "name", "windows", "created", "active_pane_id"}
-    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", row["created"])
+    session = await rows.session_row(bench.client, "$0")
+    assert set(msgspec.to_builtins(session)) == {"session_id", "name", "windows", "created", "active_pane_id"}
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", session.created)
 
 
 async def test_titles_and_names_are_told_as_they_are(bench: Bench) -> None:
