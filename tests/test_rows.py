@@ -20,7 +20,9 @@ HOSTILE = "a|b<c> #{pane_id} ; \"q\" 'x' é😀 %H $1"
 
 async def test_a_row_leaves_out_what_is_false_or_empty(bench: Bench) -> None:
     row: dict[str, object] = {}
-    while row.get("command") != "cat" or "path" not in row:  # which tmux cannot tell while it is being started
+    while (
+        row.get("command") != "cat" or "path" not in row
+    ):  # which tmux cannot tell while it is being started
         row = msgspec.to_builtins(await rows.pane_row(bench.client, "%0"))
     assert row == {
         "pane_id": "%0",

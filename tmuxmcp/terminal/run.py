@@ -194,7 +194,10 @@ class Runner:
 
     async def _without_rest(self, before: Look, deadline: float) -> Look | None:
         """Drop the first lines of an unfinished command, which what is typed would become the rest of."""
-        if not shells.is_unfinished(before.last_line) or before.last_line == self._memory.prompt:
+        if not shells.is_unfinished(before.last_line):
+            self._memory.prompt = ""
+            return before
+        if before.last_line == self._memory.prompt:
             return before
         after = await self._interrupt(deadline)
         if after is not None:

@@ -236,8 +236,11 @@ def clear_keys(dialect: Dialect | None) -> tuple[str, ...]:
 
 
 def is_unfinished(line: str) -> bool:
-    """Whether this looks like what a shell asks for the rest of a command, or for a choice, with."""
-    return re.fullmatch(r"(?:\w+ ?)*>(?: .*)?|.*\(y or n\) ?|--More-- ?", line) is not None
+    """Whether this looks like what a shell asks for the rest of a command, or for a choice, with.
+
+    A shell without an editor asks again in the same row, so there is more than one mark then.
+    """
+    return re.fullmatch(r"(?:\w+ ?)*>(?: .*)?|.*> > ?|.*\(y or n\) ?|--More-- ?", line) is not None
 
 
 def quote(text: str, dialect: Dialect) -> str:

@@ -73,6 +73,7 @@ _SETTLING_SECONDS = 0.25
 _LAST_LOOK_SECONDS = 1.0
 
 _UNREAD = "Somebody interrupted the line before the shell had read it."
+_UNCERTAIN = "It was interrupted, and where it would have begun is wiped off: perhaps it never ran."
 _GARBLED = "Somebody typed while the command was sent to the shell, so it was not run. Run it again."
 _SILENT = "tmux does not answer, so how far the command came is not known."
 
