@@ -296,7 +296,7 @@ _READER = (
     "n=$(echo;echo x);n=${{n%x}};"
     'printf "{dim}%s%s={plain}\\n" {split} >/dev/tty;'
     "while IFS= read -r l;do case $l in +*)w=$w${{l#?}};;-*)w=$w${{l#?}}$n;;[=]*)v=$v$w w=;;"
-    '[#]*)p "${{l#?}}">/dev/tty;;.)b=$g;break;;:)break;;"");;*)g=1;;esac;done;'
+    '[#]*)p "${{l#?}}">/dev/tty;;.)b=$g;break;;:)break;;*)g=1;;esac;done;'
     'stty $s;case $b in 1)printf "{dim}%s%s,{plain}\\n" {split} >/dev/tty;;'
     '*){opening} >/dev/tty;p "$v$w";;esac'
 )
