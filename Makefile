@@ -21,7 +21,7 @@ lint: venv
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 	@$(PY) scripts/claims.py
-docs: venv ; @$(PY) -m sphinx -W --keep-going -n -q docs build/docs && echo build/docs/index.html
+docs: venv ; @$(PY) -m sphinx -a -E -W --keep-going -n -q docs build/docs && echo build/docs/index.html
 examples: venv tmux ; @$(PY) -m scripts.examples && $(PY) -m scripts.generate
 generate: venv ; @$(PY) -m scripts.generate
 lock: venv ; @scripts/lock $(ARGS)

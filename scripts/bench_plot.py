@@ -19,7 +19,7 @@ AXES = {
     "runs at once": "commands at once (time for all)",
 }
 WIDTH, HEIGHT, COLUMNS = 300, 220, 3
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 30, 42
+LEFT, RIGHT, TOP, BOTTOM = 52, 26, 30, 42
 
 
 def svg(rows: Sequence[Row], names: Sequence[str]) -> str:
