@@ -124,6 +124,7 @@ class Demo:
         self._session, self._pane = made["session_id"], made["pane_id"]
         tell("A person can watch from another terminal, and type there too:")
         print(f"\n        {made['attach_command']}")
+        tell("All of this takes seconds. For time to do so: make demo PAUSE=5, or make demo KEEP=1.")
         expect("the directory", made["path"], str(self._directory))
 
     async def build(self) -> None:

@@ -96,7 +96,8 @@ async def test_c7_exit(session: Session) -> None:
     pane = await session.pane()
     answer = await session.run(pane, "exit 3")
     assert said(answer) == ("pane_gone", None, "")
-    assert "shell exited" in answer["note"]
+    assert "ended its shell" in answer["note"]
+    assert answer["truncated"]
     kept = await session.pane(name="kept")
     session.tmux("set-option", "-w", "-t", kept, "remain-on-exit", "on")
     outcome, status, output = said(await session.run(kept, "echo bye; exit 3"))

@@ -55,7 +55,7 @@ class NotFound(ToolError):
 
 
 class NoServer(ToolError):
-    """No tmux server runs on the pinned socket, and this call needs one."""
+    """No tmux server runs on the pinned socket, and this call needs one. Of a named target: `not_found`."""
 
     code = "no_server"
 

@@ -134,7 +134,8 @@ def busy(state: State, program: str) -> PaneBusy:
     """The refusal that names what runs in the pane."""
     return PaneBusy(
         f"Pane {state.pane_id} is running {program[:80]!r}, not a shell at its prompt, so nothing was "
-        "typed. Wait for it with wait_for_text, talk to it with send_keys (C-c interrupts), or use another "
+        "typed. Wait for its end with wait_for_text (and the `run` of the call that started it), talk to it "
+        "with send_keys (C-c interrupts), or use another "
         "pane.",
         pane_id=state.pane_id,
         program=program[:80],

@@ -8,6 +8,7 @@ Callers hold the pane's typing lock (`Memory.typing`), which keeps strokes whole
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +20,9 @@ from tmuxmcp.terminal.panes import STATE, Discipline, State, Terminal
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
 from tmuxmcp.tmux.sinks import render
+
+_TIMEOUT: Final = 15.0
+"""Seconds for an invocation that carries a text of up to some megabytes."""
 
 
 class Stroke(NamedTuple):
@@ -51,9 +55,11 @@ class Keyboard:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
 
-    async def type(self, pane_id: str, stroke: Stroke, *, along: Sequence[Command] = ()) -> Typed:
+    async def type(
+        self, pane_id: str, stroke: Stroke, *, along: Sequence[Command] = (), timeout: float = _TIMEOUT
+    ) -> Typed:
         """Type a stroke into this one pane. Raises `PaneSynchronized` when others would receive it too."""
-        typed = await self._strike(pane_id, stroke, _ALONE, along)
+        typed = await self._strike(pane_id, stroke, _ALONE, along, timeout=timeout)
         if typed.state.synchronized:
             raise PaneSynchronized(
                 f"Pane {pane_id} is synchronised with other panes of {typed.state.window_id}, which would "
@@ -63,7 +69,7 @@ class Keyboard:
             )
         return typed
 
-    async def type_if_still(self, state: State, stroke: Stroke) -> State | None:
+    async def type_if_still(self, state: State, stroke: Stroke, *, timeout: float = _TIMEOUT) -> State | None:
         """Type a stroke into this one pane if it is still as in `state`; None when it is not, or is gone.
 
         Its program has to be a shell: that is a name that a format can hold.
@@ -71,7 +77,7 @@ class Keyboard:
         nonce = new_nonce()
         told = [f"display-message -p {nonce}"]
         try:
-            typed = await self._strike(state.pane_id, stroke, _still(state), (), told=told)
+            typed = await self._strike(state.pane_id, stroke, _still(state), (), told=told, timeout=timeout)
         except (NotFound, NoServer):
             return None
         # Only tmux itself knows what its condition came to: programs come and go meanwhile.
@@ -117,6 +123,7 @@ class Keyboard:
         *,
         enter: bool = False,
         told: Sequence[str] = (),
+        timeout: float = _TIMEOUT,
     ) -> Typed:
         """Type if the pane meets the condition, run the commands `told` then, and tell how it was."""
         client = self._terminal.client
@@ -142,7 +149,7 @@ class Keyboard:
                 *question.commands,
                 _if(pane_id, condition, act, [f"delete-buffer -b {buffer}"]),
                 stdin=stroke.text.encode(),
-                timeout=_TIMEOUT,
+                timeout=timeout,
             )
         return question.answer(printed)
 
@@ -176,7 +183,10 @@ class Keyboard:
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
         if ends_line:
-            self._terminal.memory(typed.state.pane_id).entered = typed.state.row
+            memory = self._terminal.memory(typed.state.pane_id)
+            memory.entered = typed.state.row
+            if typed.state.cursor_x:  # At a prompt, most likely: so what runs next is not its shell's start.
+                memory.created = -math.inf
 
     @contextmanager
     def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
@@ -219,9 +229,6 @@ class _Question:
             flag == "1" if flag else None,
         )
 
-
-_TIMEOUT: Final = 15.0
-"""Seconds for an invocation that carries a text of up to some megabytes."""
 
 _REFUSES: Final = "#{?pane_in_mode,1,}#{?pane_dead,1,}#{?pane_input_off,1,}"
 _ACCEPTS: Final = f"#{{==:{_REFUSES},}}"

@@ -16,6 +16,7 @@ from tmuxmcp.errors import NoServer, PaneDead, PaneInMode, PaneInputOff, ServerG
 from tmuxmcp.terminal.buffers import Buffers
 from tmuxmcp.terminal.channels import Channels
 from tmuxmcp.terminal.clock import Clock, SystemClock, now_ms
+from tmuxmcp.terminal.shells import Marks
 from tmuxmcp.tmux.client import TIMEOUT, Client
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -175,6 +176,13 @@ class TypedLine(NamedTuple):
     at: int
 
 
+class Open(NamedTuple):
+    """A command whose time was up, and the prompt at which it was typed."""
+
+    marks: Marks
+    prompt: str
+
+
 @dataclass
 class Memory:
     """What this process remembers of one pane of one tmux server."""
@@ -191,8 +199,8 @@ class Memory:
     """The row in which a line was ended for somebody else, until its program has been seen to move on."""
     prompt: str = ""
     """A prompt that looks like that of an unfinished line, and is not."""
-    open: bool = False
-    """Whether the last command has not been seen to end: it may read what is typed next."""
+    open: Open | None = None
+    """The last command, while it has not been seen to end: it may read what is typed next."""
     left: Look | None = None
     """The pane as the last command left it, with its shell at the prompt."""
     typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))

@@ -12,14 +12,25 @@ from typing import NamedTuple
 import anyio
 from anyio import CancelScope
 
-from tmuxmcp.errors import NoServer, NotFound, PaneBusy, PaneSynchronized, ServerGone, ToolError
-from tmuxmcp.terminal import shells
+from tmuxmcp.errors import (
+    NoServer,
+    NotFound,
+    PaneBusy,
+    PaneDead,
+    PaneInMode,
+    PaneInputOff,
+    PaneSynchronized,
+    ServerGone,
+    ToolError,
+)
+from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
-from tmuxmcp.terminal.foreground import Readiness, readiness
+from tmuxmcp.terminal.foreground import Readiness, foreground, readiness
 from tmuxmcp.terminal.keyboard import Keyboard, Stroke
-from tmuxmcp.terminal.panes import REPLACED, Look, State, Terminal
+from tmuxmcp.terminal.panes import REPLACED, Look, Open, State, Terminal
 from tmuxmcp.terminal.shells import Dialect, Marks, Script
 from tmuxmcp.terminal.watch import ROWS_BACK, Ending, Reading, Watch
+from tmuxmcp.tmux.client import TIMEOUT
 
 
 class _Job(NamedTuple):
@@ -32,6 +43,7 @@ class _Job(NamedTuple):
 _LEAVING_SECONDS = 0.2
 _EMPTY_PROMPT_SECONDS = 0.2
 _STUCK_SECONDS = 1.0
+_LAST_SECONDS = 1.0
 
 
 class Runner:
@@ -74,6 +86,7 @@ class Runner:
 
     async def _run_at(self, before: Look, job: _Job, *, still: bool = False) -> Ending | None:
         """Run the command at a prompt; with `still` only if it is still there as it was seen, else None."""
+        watch: Watch | None = None
         try:
             prompt = await self._without_rest(before, job.deadline)
             if prompt is None:
@@ -86,9 +99,10 @@ class Runner:
             watch = Watch(self._terminal, prompt, marks, dialect, job.deadline, job.progress)
             ending = await self._attempt(script, watch, job.deadline, still=prompt.state if still else None)
         except (NotFound, NoServer, ServerGone):
-            return await self._gone(before.state)
+            return await self._gone(before.state, watch.seen if watch else "")
         if ending:
-            self._memory.left, self._memory.open = ending.left, ending.running
+            self._memory.left = ending.left
+            self._memory.open = Open(marks, prompt.last_line) if ending.running else None
         return ending
 
     async def _left_at_prompt(self) -> Look | None:
@@ -107,9 +121,9 @@ class Runner:
             return None
         return left if ready is Readiness.PROMPT else None
 
-    async def _gone(self, before: State) -> Ending:
+    async def _gone(self, before: State, text: str) -> Ending:
         outcome = await self._terminal.gone(before.server)
-        return Ending(outcome, note=_CLOSED if outcome == "pane_gone" else _ENDED)
+        return Ending(outcome, text=text, lost=True, note=_CLOSED if outcome == "pane_gone" else _ENDED)
 
     async def _until_prompt(self, deadline: float) -> Look | None:
         """Wait until a command can be typed; None when the deadline came first."""
@@ -118,7 +132,8 @@ class Runner:
         ticker = Ticker(clock, deadline)
         seen = None
         while True:
-            look = await self._terminal.look(self._pane_id)
+            rows_back = ROWS_BACK if self._memory.open else 0
+            look = await self._terminal.look(self._pane_id, rows_back, timeout=self._patience(deadline))
             look.state.check_accepts_input()
             if look.state.synchronized:
                 raise PaneSynchronized(
@@ -143,8 +158,9 @@ class Runner:
             # The mode can be a moment ahead of the prompt, which a later look is compared with.
             empty = not self._memory.open and ticker.quiet > _EMPTY_PROMPT_SECONDS
             shown = look.state.cursor_x > 0 or empty
-            if ready is Readiness.PROMPT and shown and self._has_taken(look, ticker.quiet):
-                self._memory.prompted = True
+            waits = ready is Readiness.PROMPT and shown and self._has_taken(look, ticker.quiet)
+            if waits and await self._is_over(look):
+                self._memory.prompted, self._memory.open = True, None
                 return look
             if clock.now() >= deadline:
                 return None
@@ -153,6 +169,22 @@ class Runner:
             elif stuck:
                 await self._release()
             await ticker.rest()
+
+    async def _is_over(self, look: Look) -> bool:
+        """Whether a command whose time was up has ended, and it is not that which reads like a prompt."""
+        if self._memory.open is None:
+            return True
+        marks, prompt = self._memory.open
+        opening = marks.opening(look.text)
+        if opening is None or marks.closing(look.text) or prompts.alike(look.last_line, prompt):
+            return True
+        process = await foreground(look.state, self._terminal.client.runner)
+        another_shell = process is None or process.pid != int(opening["pid"])
+        return another_shell or prompts.follows_interrupt(look.text[opening.end() :])
+
+    def _patience(self, deadline: float) -> float:
+        """How long tmux may take: hardly longer than the call itself."""
+        return max(_LAST_SECONDS, min(TIMEOUT, deadline - self._terminal.clock.now()))
 
     def _has_taken(self, look: Look, quiet: float) -> bool:
         """Whether the shell has begun with the line that was typed last: of a run that was cancelled, or by
@@ -173,13 +205,21 @@ class Runner:
         for attempt in range(2):
             async with self._memory.typing:
                 self._memory.untaken = script.marks.nonce
-                typed = await self._type_line(script.line, watch.dialect, still if attempt == 0 else None)
+                try:
+                    typed = await self._type_line(
+                        script.line, watch.dialect, still if attempt == 0 else None, self._patience(deadline)
+                    )
+                except (PaneDead, PaneInMode, PaneInputOff, PaneSynchronized):
+                    self._memory.untaken = ""
+                    raise
                 if typed is None:
                     self._memory.untaken = ""
                     return None
                 reading = await self._send(script, watch) if script.payload else Reading.READY
             if reading is Reading.REPLACED:
                 return Ending("shell_exited", note=REPLACED)
+            if reading is Reading.FAILED:
+                return Ending("not_started", note=_NO_READER)
             if reading is Reading.LATE:
                 return Ending("not_started", note="The shell was not ready to read the command in time.")
             if reading is Reading.READY:
@@ -237,7 +277,11 @@ class Runner:
         await self._keyboard.type(self._pane_id, Stroke(text=shells.GIVE_UP))
 
     async def _type_line(
-        self, line: str, dialect: Dialect | None = None, still: State | None = None
+        self,
+        line: str,
+        dialect: Dialect | None = None,
+        still: State | None = None,
+        timeout: float = TIMEOUT,
     ) -> State | None:
         """Type one line and Enter, in place of what somebody left unfinished at the prompt.
 
@@ -246,8 +290,8 @@ class Runner:
         self._terminal.remember(self._pane_id, line)
         stroke = Stroke(text=line, before=shells.clear_keys(dialect), keys=("Enter",), bracketed=True)
         if still is not None:
-            return await self._keyboard.type_if_still(still, stroke)
-        return (await self._keyboard.type(self._pane_id, stroke)).state
+            return await self._keyboard.type_if_still(still, stroke, timeout=timeout)
+        return (await self._keyboard.type(self._pane_id, stroke, timeout=timeout)).state
 
     async def _ask(self, marks: Marks, dialect: Dialect) -> None:
         async with self._memory.typing:
@@ -271,7 +315,18 @@ class Runner:
         return None
 
 
+_NO_READER = (
+    "The shell could not start `sh`, which reads a command that is long, has several lines or not only "
+    "ASCII: see with snapshot_pane what it said. Its PATH may lack it."
+)
 _NOT_TAKEN = "The shell did not take the line that was typed."
-_CLOSED = "The pane closed: its shell exited, or the pane was killed."
+_CLOSED = (
+    "The pane closed: the command ended its shell (exit, exec, a failure under set -e), or somebody killed "
+    "the pane. What was printed last, and the status, are lost. In a subshell, `( ... )`, exit ends only it."
+)
 # tmux leaves its socket behind whether it was killed or its last session ended.
-_ENDED = "The tmux server has ended. It ends by itself when its last pane closes."
+_ENDED = (
+    "The tmux server has ended. It ends by itself when its last pane closes: by exit, exec, or a failure "
+    "under set -e in that pane's own shell, for example. What was printed last, and the status, are lost. "
+    "create_session starts a server; in a subshell, `( ... )`, exit ends only it."
+)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from tmuxmcp.errors import InvalidCursor, NoServer, NotFound, ServerGone, TmuxTimeout
-from tmuxmcp.terminal import shells
+from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.capture import find, nearby
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.cursor import Cursor, Mark
@@ -146,7 +146,9 @@ class Wait:
                 raise
             # A cursor that was good belongs to what is not there any more.
             outcome = await self._terminal.gone(server)
-            note = REPLACED if isinstance(error, InvalidCursor) and outcome == "pane_gone" else ""
+            note = _GONE
+            if isinstance(error, InvalidCursor) and outcome == "pane_gone":
+                note = REPLACED
             return Waited(
                 outcome, tail=self._shown_tail(), before=self._before, cursor=self._cursor, note=note
             )
@@ -264,12 +266,16 @@ class Wait:
         opening = run.marks.opening(whole.text)
         if opening is None or run.marks.closing(whole.text):
             return False
+        # A builtin that reads keys has the terminal as a prompt has it.
+        if not prompts.follows_interrupt(whole.text[opening.end() :]):
+            return False
         process = await foreground(look.state, self._terminal.client.runner)
         return process is not None and process.pid == int(opening["pid"])
 
 
 _ANYTHING: Final = Wanted()
 _DEAD: Final = "The pane's program has ended; the pane is kept."
+_GONE: Final = "The pane closed, and with the last one its tmux server. What was printed last may be missing."
 _SILENT: Final = "tmux does not answer, so what the pane printed lately is not known."
 _INTERRUPTED: Final = "The shell is back at its prompt, but the command was interrupted and left no status."
 

@@ -43,6 +43,8 @@ class Ending(NamedTuple):
     note: str = ""
     cursor: Cursor | None = None
     """The place in the pane's output that `text` goes up to."""
+    lost: bool = False
+    """Whether the pane went before what it printed last could be read."""
     left: Look | None = None
     """The pane with the prompt that the shell showed after the command."""
 
@@ -56,6 +58,7 @@ class Reading(Enum):
     READY = "it waits for them"
     IGNORED = "the shell did not take it"
     REPLACED = "the pane has another program by now"
+    FAILED = "it could not be started"
     LATE = "it did not say that it is ready before the deadline"
 
 
@@ -99,6 +102,13 @@ class Watch:
         self._deadline = deadline
         self._progress = progress
         self._witness = Witness(before.state)
+        self._seen = ""
+
+    @property
+    def seen(self) -> str:
+        """What the command had printed at the last look, as far as that reached back."""
+        opening = self._marks.opening(self._seen)
+        return self._seen[opening.end() :].rstrip("\n") if opening else ""
 
     async def until_ready(self) -> Reading:
         """Wait until the reader says that it takes the command.
@@ -118,6 +128,8 @@ class Watch:
                 return Reading.READY
             if self._is_replaced(look):
                 return Reading.REPLACED
+            if self._marks.closing(look.text):
+                return Reading.FAILED
             if ticker.quiet >= _IGNORED_SECONDS and self._ignored(look):
                 return Reading.IGNORED
             await ticker.rest()
@@ -143,6 +155,7 @@ class Watch:
                 return Ending("timed_out", marks=self._marks, state=typed, running=True, note=_SILENT)
             cursor = place.parse(look.told)[0]
             look = look._replace(told="")
+            self._seen = look.text
             if self._marks.closing(look.text):
                 await self._settle()
                 if self._marks.given_up in look.text:
@@ -175,6 +188,7 @@ class Watch:
                 if self._marks.closing(whole.text):
                     return (await self._closed(whole, typed))._replace(cursor=cursor)
                 unread = self._marks.opening(whole.text) is None and self._marks.typed(whole.text)
+                unread = unread and self._is_whole(whole, typed)
                 text, reason = await self._output(whole, typed)
                 interrupted = prompts.cut(text, self._before.text), reason
                 name = shells.shell(look.state.program)
@@ -206,6 +220,11 @@ class Watch:
             raise ServerGone("The tmux server has ended, and another one is on its socket.")
         return look
 
+    def _is_whole(self, look: Look, typed: State) -> bool:
+        """Whether all rows since the line was typed are there, as they were written."""
+        state = look.state
+        return state.width == typed.width and not state.trimmed and state.history_size >= typed.history_size
+
     def _is_replaced(self, look: Look) -> bool:
         return not look.state.dead and look.state.pid != self._before.state.pid
 
@@ -220,9 +239,13 @@ class Watch:
         text, reason = interrupted if interrupted and asked else await self._output(look, typed)
         if opening is None or opening["pid"] == closing["pid"]:
             left = look if look.state.cursor_x else None
-            return Ending(
-                "completed", int(closing["status"]), text, reason, self._marks, look.state, left=left
-            )
+            status = int(closing["status"])
+            if interrupted and opening is None:
+                # What was asked for may be the status of the command before.
+                ending = Ending("completed", None, text, reason, self._marks, look.state, note=_UNCERTAIN)
+            else:
+                ending = Ending("completed", status, text, reason, self._marks, look.state)
+            return ending._replace(left=left)
         # The shell that answers is the one that had started ours. When it was a command of ours that
         # started it, the closing mark of that command has just told how our shell ended.
         status = closing["status"]
@@ -299,7 +322,10 @@ class Watch:
         """
         if not self._marks.typed(look.text) or self._marks.nonce in look.text:
             return False
-        if not shells.is_unfinished(look.last_line) or prompts.alike(look.last_line, self._before.last_line):
+        alike = prompts.alike(look.last_line, self._before.last_line)
+        if not shells.is_unfinished(look.last_line) or (
+            alike and not shells.is_unfinished(self._before.last_line)
+        ):
             return False
         name = shells.shell(look.state.program)
         discipline = Discipline.of(look.state.tty)

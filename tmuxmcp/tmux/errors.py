@@ -150,7 +150,7 @@ _TEXTS: Final = (
     _Text(
         r"respawn (pane|window) failed: .* still active",
         InvalidArgument,
-        "The pane's program still runs. With kill=true it is ended first.",
+        "The pane's program still runs. Pass kill=true to end it first.",
     ),
     _Text(
         r"index in use: (?P<index>\d+)|index (?P<other_index>\d+) in use",

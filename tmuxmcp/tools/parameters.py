@@ -18,7 +18,7 @@ SessionName = Annotated[str, Meta(description="$N or exact name")]
 
 MaxLines = Annotated[int, Meta(ge=1, le=limits.CAPTURE_LINES_MAX)]
 MaxBytes = Annotated[int, Meta(ge=1, le=limits.CONTENT_BYTES_MAX)]
-Timeout = Annotated[float, Meta(gt=0, le=limits.TIMEOUT_SECONDS)]
+Timeout = Annotated[float, Meta(gt=0, le=limits.TIMEOUT_SECONDS, description="seconds")]
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -73,7 +73,7 @@ async def run_shell_command(call: Call, args: RunShellCommand) -> CommandResult:
         outcome=ending.outcome,
         output="\n".join(kept.lines),
         lines=len(kept.lines),
-        truncated=bool(kept.dropped_lines or kept.dropped_bytes or ending.reason),
+        truncated=bool(kept.dropped_lines or kept.dropped_bytes or ending.reason or ending.lost),
         dropped_lines=kept.dropped_lines,
         elapsed_seconds=round(clock.now() - call.arrived, 3),
         effective_timeout=timeout,

@@ -31,7 +31,9 @@ class WaitForText(OfPane, kw_only=True):
     stop: Annotated[Patterns, Meta(description="patterns that end the wait as `stopped`")] | UnsetType = UNSET
     regex: bool = False
     match_case: bool = False
-    quiet_for: Annotated[float, Meta(gt=0, le=limits.TIMEOUT_SECONDS)] | UnsetType = UNSET
+    quiet_for: (
+        Annotated[float, Meta(gt=0, le=limits.TIMEOUT_SECONDS, description="seconds of silence")] | UnsetType
+    ) = UNSET
     timeout: Timeout = limits.WAIT_TIMEOUT_SECONDS
 
 
