@@ -238,14 +238,11 @@ class Watch:
         asked = opening is None or self._marks.typed(look.text[opening.end() : closing.start()])
         text, reason = interrupted if interrupted and asked else await self._output(look, typed)
         if opening is None or opening["pid"] == closing["pid"]:
-            left = look if look.state.cursor_x else None
-            status = int(closing["status"])
+            ended = Ending("completed", int(closing["status"]), text, reason, self._marks, look.state)
             if interrupted and opening is None:
                 # What was asked for may be the status of the command before.
-                ending = Ending("completed", None, text, reason, self._marks, look.state, note=_UNCERTAIN)
-            else:
-                ending = Ending("completed", status, text, reason, self._marks, look.state)
-            return ending._replace(left=left)
+                ended = ended._replace(status=None, note=_UNCERTAIN)
+            return ended._replace(left=look if look.state.cursor_x else None)
         # The shell that answers is the one that had started ours. When it was a command of ours that
         # started it, the closing mark of that command has just told how our shell ended.
         status = closing["status"]
