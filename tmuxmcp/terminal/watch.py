@@ -239,7 +239,7 @@ class Watch:
         text, reason = interrupted if interrupted and asked else await self._output(look, typed)
         if opening is None or opening["pid"] == closing["pid"]:
             ended = Ending("completed", int(closing["status"]), text, reason, self._marks, look.state)
-            if interrupted and opening is None:
+            if interrupted and opening is None and reason != "trimmed":
                 # What was asked for may be the status of the command before.
                 ended = ended._replace(status=None, note=_UNCERTAIN)
             return ended._replace(left=look if look.state.cursor_x else None)
