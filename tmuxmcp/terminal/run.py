@@ -225,7 +225,8 @@ class Runner:
             if reading is Reading.READY:
                 ending = await watch.until_closed(typed, self._ask, ignored_ends=attempt == 0)
                 if ending is not None:
-                    self._memory.untaken = ""
+                    if not ending.running:
+                        self._memory.untaken = ""
                     return ending
             # The line went into an unfinished one (an open quote, say). Interrupted, it ran nothing.
             if await self._interrupt(deadline) is None:

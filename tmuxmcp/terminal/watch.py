@@ -319,6 +319,8 @@ class Watch:
         """
         if not self._marks.typed(look.text) or self._marks.nonce in look.text:
             return False
+        if self._marks.typed(look.last_line):
+            return False  # The shell has not come to it yet.
         alike = prompts.alike(look.last_line, self._before.last_line)
         if not shells.is_unfinished(look.last_line) or (
             alike and not shells.is_unfinished(self._before.last_line)
