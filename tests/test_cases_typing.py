@@ -305,3 +305,15 @@ async def any_character(session: Session) -> None:
     for text in ("日本語 😀 é", "→ ‘’ ẞ"):
         assert said(await session.run(pane, f"printf '%s' '{text}'")) == ("completed", 0, text)
         assert text in (await session.call("capture_pane", pane_id=pane))["content"].split("\n")
+
+
+async def test_what_a_command_repeats_of_its_input_is_output(session: Session) -> None:
+    """The echo of an answer is not output; the command's own line with it is."""
+    pane = await session.pane()
+    asked = await session.run(pane, "read -p 'name? ' n; echo hi $n", timeout=0.5)
+    assert asked["outcome"] == "timed_out"
+    typed = await session.call("send_keys", pane_id=pane, text="bob", enter=True)
+    waited = await session.call(
+        "wait_for_text", pane_id=pane, cursor=typed["cursor"], patterns=["hi bob"], timeout=10
+    )
+    assert (waited["outcome"], waited["matched_lines"]) == ("matched", ["hi bob"])

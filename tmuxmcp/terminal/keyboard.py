@@ -172,6 +172,9 @@ class Keyboard:
 
     def _expect_echo(self, state: State, text: str) -> None:
         """Expect a second echo of what was typed ahead of a prompt: the line editor shows it again."""
+        memory = self._terminal.memory(state.pane_id)
+        if memory.open or memory.run.locked():
+            return  # What a command reads is echoed once; when it repeats it, that is output.
         name, discipline = shells.shell(state.program), Discipline.of(state.tty)
         if discipline is None or not discipline.canonical or not discipline.echo:
             return
