@@ -18,6 +18,7 @@ from typing import Final
 from anyio import CancelScope
 
 from tmuxmcp.errors import NoServer, ServerGone, ToolError
+from tmuxmcp.terminal.processes import lives
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, command
 
@@ -75,12 +76,8 @@ class Buffers:
         pid, born = int(name["pid"]), int(name["born"])
         if pid == _PID:
             return False
-        try:
-            os.kill(pid, 0)
-        except (ProcessLookupError, OverflowError):
+        if not lives(pid):
             return False
-        except OSError:
-            pass
         # Its process id may have gone to another process since.
         with suppress(ToolError):
             answer = await self._client.runner.run(

@@ -24,7 +24,7 @@ from anyio import CancelScope, to_thread
 
 from tmuxmcp import limits
 from tmuxmcp.errors import NoServer, ServerGone, ToolError
-from tmuxmcp.terminal.guards import parent_of
+from tmuxmcp.terminal.processes import parent_of
 from tmuxmcp.tmux.client import Client
 from tmuxmcp.tmux.command import Arg, Command, command
 from tmuxmcp.tmux.records import new_nonce

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from tmuxmcp.errors import PaneBusy, ToolError
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.panes import Discipline, State
+from tmuxmcp.terminal.processes import lives
 from tmuxmcp.tmux.runner import Runner
 
 
@@ -44,7 +44,7 @@ async def foreground(state: State, runner: Runner) -> Process | None:
         for pid, _, group, args in await _processes(state, runner):
             if pid == group:
                 return Process(pid, args)
-    return Process(group, []) if group > 0 and _ended(group) else None
+    return Process(group, []) if group > 0 and not lives(group) else None
 
 
 async def _processes(state: State, runner: Runner) -> list[tuple[int, int, int, list[str]]]:
@@ -57,17 +57,6 @@ async def _processes(state: State, runner: Runner) -> list[tuple[int, int, int, 
         return []
     rows = (row.split() for row in output.stdout.decode(errors="replace").splitlines())
     return [(int(pid), int(own), int(group), args) for pid, own, group, *args in rows]
-
-
-def _ended(pid: int) -> bool:
-    """Whether there is no such process. One that the system hides from us is there."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass
-    return False
 
 
 class Readiness(Enum):

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from tmuxmcp.errors import NoServer, NotFound, ProvenanceUnknown, SelfKill, ToolError
+from tmuxmcp.terminal.processes import parent_of
 from tmuxmcp.tmux import sinks
 from tmuxmcp.tmux.client import Client, Server
 from tmuxmcp.tmux.command import Command, command, target
@@ -64,15 +65,6 @@ async def caller_pane(client: Client, environ: Mapping[str, str]) -> str | None:
     except (NoServer, NotFound):
         return None
     return rows[0]["pane_id"] if rows else None
-
-
-def parent_of(pid: int) -> int | None:
-    """The parent of a process, or None where /proc does not tell."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return int(stat.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 @cache

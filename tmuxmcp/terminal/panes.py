@@ -163,8 +163,8 @@ class Discipline(NamedTuple):
 
 # How long the shell of a new pane may start other programs before they count as what the pane is for.
 _STARTING_SECONDS = 10.0
-
-
+# What tmux gets at least: the last look may come when the time is up already.
+_LAST_SECONDS = 1.0
 _MEMORIES = 256
 _TYPED_CHARACTERS = 16_000
 
@@ -266,6 +266,10 @@ class Terminal:
         memory = self.memory(pane_id)
         memory.created, memory.prompted, memory.untaken = self.clock.now(), False, ""
         memory.typed.clear()
+
+    def patience(self, deadline: float) -> float:
+        """How long tmux may take for a call that ends at `deadline`: hardly longer than the call itself."""
+        return max(_LAST_SECONDS, min(TIMEOUT, deadline - self.clock.now()))
 
     async def look(
         self,

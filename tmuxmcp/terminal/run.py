@@ -43,7 +43,6 @@ class _Job(NamedTuple):
 _LEAVING_SECONDS = 0.2
 _EMPTY_PROMPT_SECONDS = 0.2
 _STUCK_SECONDS = 1.0
-_LAST_SECONDS = 1.0
 
 
 class Runner:
@@ -133,7 +132,9 @@ class Runner:
         seen = None
         while True:
             rows_back = ROWS_BACK if self._memory.open else 0
-            look = await self._terminal.look(self._pane_id, rows_back, timeout=self._patience(deadline))
+            look = await self._terminal.look(
+                self._pane_id, rows_back, timeout=self._terminal.patience(deadline)
+            )
             look.state.check_accepts_input()
             if look.state.synchronized:
                 raise PaneSynchronized(
@@ -149,15 +150,14 @@ class Runner:
             starting = starting or clock.now() - begun < _LEAVING_SECONDS
             if look != seen:
                 ticker.changed()
+            long_still, nothing_open = ticker.quiet > _STUCK_SECONDS, self._memory.open is None
             # A process of ours was killed between its line and the command.
-            stuck = ticker.quiet > _STUCK_SECONDS and shells.is_reading(look.text)
-            idle = self._memory.prompted and not self._memory.open and not stuck
-            blank = idle and ticker.quiet > _STUCK_SECONDS
+            stuck = long_still and shells.is_reading(look.text)
+            blank = long_still and not stuck and nothing_open and self._memory.prompted
             runner = self._terminal.client.runner
             ready = await readiness(look.state, runner, starting=starting, blank=blank)
             # The mode can be a moment ahead of the prompt, which a later look is compared with.
-            empty = not self._memory.open and ticker.quiet > _EMPTY_PROMPT_SECONDS
-            shown = look.state.cursor_x > 0 or empty
+            shown = look.state.cursor_x > 0 or (nothing_open and ticker.quiet > _EMPTY_PROMPT_SECONDS)
             waits = ready is Readiness.PROMPT and shown and self._has_taken(look, ticker.quiet)
             if waits and await self._is_over(look):
                 self._memory.prompted, self._memory.open = True, None
@@ -182,10 +182,6 @@ class Runner:
         another_shell = process is None or process.pid != int(opening["pid"])
         return another_shell or prompts.follows_interrupt(look.text[opening.end() :])
 
-    def _patience(self, deadline: float) -> float:
-        """How long tmux may take: hardly longer than the call itself."""
-        return max(_LAST_SECONDS, min(TIMEOUT, deadline - self._terminal.clock.now()))
-
     def _has_taken(self, look: Look, quiet: float) -> bool:
         """Whether the shell has begun with the line that was typed last: of a run that was cancelled, or by
         another call.
@@ -207,7 +203,10 @@ class Runner:
                 self._memory.untaken = script.marks.nonce
                 try:
                     typed = await self._type_line(
-                        script.line, watch.dialect, still if attempt == 0 else None, self._patience(deadline)
+                        script.line,
+                        watch.dialect,
+                        still if attempt == 0 else None,
+                        self._terminal.patience(deadline),
                     )
                 except (PaneDead, PaneInMode, PaneInputOff, PaneSynchronized):
                     self._memory.untaken = ""

@@ -25,7 +25,6 @@ from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal, TypedLi
 from tmuxmcp.terminal.place import Place
 from tmuxmcp.terminal.stream import Ask, Stream
 from tmuxmcp.terminal.witness import Witness
-from tmuxmcp.tmux.client import TIMEOUT
 
 Outcome = Literal[
     "matched", "any_output", "stopped", "quiet", "run_completed", "timeout", "pane_gone", "server_gone"
@@ -132,7 +131,7 @@ class Wait:
                             self._pane_id,
                             _ROWS_BACK,
                             along=self._ask.commands if self._ask else (),
-                            timeout=self._patience(),
+                            timeout=self._terminal.patience(self._deadline),
                         )
                     fresh = (look.state, look.text) != (last.state, last.text)
                     if fresh:
@@ -152,10 +151,6 @@ class Wait:
             return Waited(
                 outcome, tail=self._shown_tail(), before=self._before, cursor=self._cursor, note=note
             )
-
-    def _patience(self) -> float:
-        """How long tmux may take for a look: hardly longer than the wait itself."""
-        return max(1.0, min(TIMEOUT, self._deadline - self._clock.now()))
 
     def _quiet_at(self, ticker: Ticker) -> float:
         """When the wait for silence ends, if it stays quiet until then."""

@@ -6,7 +6,6 @@ status. Nothing else is concluded from what the screen looks like.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
@@ -20,9 +19,9 @@ from tmuxmcp.terminal.clock import Progress, Ticker
 from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, State, Terminal
+from tmuxmcp.terminal.processes import lives
 from tmuxmcp.terminal.shells import Dialect, Marks
 from tmuxmcp.terminal.witness import Witness
-from tmuxmcp.tmux.client import TIMEOUT
 from tmuxmcp.tmux.command import Command
 
 Outcome = Literal["completed", "timed_out", "shell_exited", "pane_gone", "server_gone", "not_started"]
@@ -72,8 +71,6 @@ _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
 _GLANCE_SECONDS = 0.002
 _SETTLING_SECONDS = 0.25
-# What tmux gets for the last look, which may come when the time is up already.
-_LAST_LOOK_SECONDS = 1.0
 
 _UNREAD = "Somebody interrupted the line before the shell had read it."
 _UNCERTAIN = "It was interrupted, and where it would have begun is wiped off: perhaps it never ran."
@@ -102,13 +99,14 @@ class Watch:
         self._deadline = deadline
         self._progress = progress
         self._witness = Witness(before.state)
-        self._seen = ""
+        self._last: Look | None = None
 
     @property
     def seen(self) -> str:
         """What the command had printed at the last look, as far as that reached back."""
-        opening = self._marks.opening(self._seen)
-        return self._seen[opening.end() :].rstrip("\n") if opening else ""
+        text = self._last.text if self._last else ""
+        opening = self._marks.opening(text)
+        return text[opening.end() :].rstrip("\n") if opening else ""
 
     async def until_ready(self) -> Reading:
         """Wait until the reader says that it takes the command.
@@ -139,11 +137,11 @@ class Watch:
         """Wait for the end of the command; None when its line was not taken (only with `ignored_ends`)."""
         begun = self._clock.now()
         ticker = Ticker(self._clock, self._deadline)
-        seen: Look | None = None
         interrupted: tuple[str, Reason | None] | None = None
         unread = False
+        self._last = None
         while True:
-            if seen is not None:  # Most commands have ended by the time that tmux comes to the first look.
+            if self._last is not None:  # Most commands have ended when tmux comes to the first look.
                 await self._rest(ticker, least=min(limits.TICK_MIN_SECONDS, self._clock.now() - begun))
             place = Mark(self._pane_id)
             try:
@@ -155,7 +153,8 @@ class Watch:
                 return Ending("timed_out", marks=self._marks, state=typed, running=True, note=_SILENT)
             cursor = place.parse(look.told)[0]
             look = look._replace(told="")
-            self._seen = look.text
+            last: Look | None = self._last
+            self._last = look
             if self._marks.closing(look.text):
                 await self._settle()
                 if self._marks.given_up in look.text:
@@ -163,8 +162,7 @@ class Watch:
                 if unread and self._marks.opening(look.text) is None:
                     return Ending("not_started", note=_UNREAD)
                 return (await self._closed(look, typed, interrupted))._replace(cursor=cursor)
-            if look != seen:
-                seen = look
+            if look != last:
                 ticker.changed()
             # tmux can tell that the program has ended a moment before it tells how, and 3.3a forgets to.
             if look.state.dead and (look.state.dead_status is not None or ticker.quiet > _STILL_SECONDS):
@@ -187,8 +185,7 @@ class Watch:
                 whole = await self._terminal.look(self._pane_id, None)
                 if self._marks.closing(whole.text):
                     return (await self._closed(whole, typed))._replace(cursor=cursor)
-                unread = self._marks.opening(whole.text) is None and self._marks.typed(whole.text)
-                unread = unread and self._is_whole(whole, typed)
+                unread = self._is_unread(whole, typed)
                 text, reason = await self._output(whole, typed)
                 interrupted = prompts.cut(text, self._before.text), reason
                 name = shells.shell(look.state.program)
@@ -213,15 +210,16 @@ class Watch:
 
     async def _look(self, rows_back: int, *, along: Sequence[Command] = ()) -> Look:
         """Look at the pane. Raises `ServerGone` when its id is one of another tmux server by now."""
-        left = self._deadline - self._clock.now()
-        timeout = max(_LAST_LOOK_SECONDS, min(TIMEOUT, left))
+        timeout = self._terminal.patience(self._deadline)
         look = await self._terminal.look(self._pane_id, rows_back, along=along, timeout=timeout)
         if look.state.server != self._before.state.server:
             raise ServerGone("The tmux server has ended, and another one is on its socket.")
         return look
 
-    def _is_whole(self, look: Look, typed: State) -> bool:
-        """Whether all rows since the line was typed are there, as they were written."""
+    def _is_unread(self, look: Look, typed: State) -> bool:
+        """Whether the line stands in this whole pane as it was typed, and no opening mark below it."""
+        if self._marks.opening(look.text) or not self._marks.typed(look.text):
+            return False
         state = look.state
         return state.width == typed.width and not state.trimmed and state.history_size >= typed.history_size
 
@@ -304,7 +302,7 @@ class Watch:
             # Wiped off; or the shell has not begun with the line yet.
             return alike and still >= _STILL_BLIND_SECONDS
         ours = int(opening["pid"])
-        if not _alive(ours):
+        if not lives(ours):
             return True
         # Another shell at its prompt while the first one lives was started by the command and still runs.
         process = await foreground(look.state, self._terminal.client.runner)
@@ -385,13 +383,3 @@ def _held(state: State) -> str:
 
 # What tmux writes into the last row of a dead pane, and the empty rows above it.
 _DEAD = re.compile(r"\s*\nPane is dead [^\n]*\Z")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -8,12 +8,12 @@ is not witnessed; so looks are still taken, only less often.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tmuxmcp.terminal.panes import State
+from tmuxmcp.terminal.processes import lives
 
 
 class Witness:
@@ -41,7 +41,7 @@ class Witness:
     @property
     def still(self) -> bool:
         """Whether nothing can have been printed since the last look."""
-        return self._sure and self.reads() == self._seen and _lives(self._process)
+        return self._sure and self.reads() == self._seen and lives(self._process)
 
     def reads(self) -> int | None:
         """How often the server has read anything so far; None where that is not told."""
@@ -59,13 +59,3 @@ def _reads(pid: int) -> int | None:
     except OSError:
         return None
     return int(found[1]) if found else None
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
