@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ToolError
 from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.panes import STATE, Discipline, State, Terminal
+from tmuxmcp.tmux.client import TIMEOUT
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
 from tmuxmcp.tmux.sinks import render
@@ -95,9 +96,8 @@ class Keyboard:
                 typed = typed._replace(state=again.state, reached=again.reached)
         for other in typed.reached[1:]:
             self._terminal.remember(other, *_lines(stroke.text))
-        self._expect_echo(typed.state, stroke.text)
         entered = not _ENTER.isdisjoint(key.lower() for key in stroke.keys)
-        self._moves_on(typed, ends_line=entered or _LINE_END.search(stroke.text) is not None)
+        self._expect(typed, stroke.text, entered=entered)
         return typed
 
     async def paste(
@@ -110,8 +110,7 @@ class Keyboard:
         stroke = Stroke(pasted(text, bracketed=bracketed), bracketed=bracketed)
         with self._remembered(pane_id, text):
             typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
-        self._expect_echo(typed.state, text)
-        self._moves_on(typed, ends_line=enter or _LINE_END.search(text) is not None)
+        self._expect(typed, text, entered=enter)
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
@@ -130,28 +129,32 @@ class Keyboard:
         # From 3.7 on, a paste without -S turns control characters into visible text.
         raw = "-S " if (stroke.text or enter) and await client.version() >= (3, 7) else ""
         question = _Question(pane_id)
-        has = command("has-session", "-t", target(pane_id))
-        if not stroke.text:
-            act = [*_keys(pane_id, stroke.before), *_keys(pane_id, stroke.keys)]
-            act += _enter(pane_id, raw) if enter else []
-            printed = await client.call(has, *along, *question.commands, _if(pane_id, condition, act))
-            return question.answer(printed)
-        async with self._terminal.buffers.lend() as buffer:
-            brackets = "-p " if stroke.bracketed else ""
-            paste = f"paste-buffer {brackets}{raw}-d -r -b {buffer} -t {pane_id}"
-            act = [*_keys(pane_id, stroke.before), paste, *_keys(pane_id, stroke.keys)]
-            act += _enter(pane_id, raw) if enter else []
-            act += told
+        before, after = _keys(pane_id, stroke.before), _keys(pane_id, stroke.keys)
+        after += _enter(pane_id, raw) if enter else []
+        after += told
+
+        async def strike(load: Sequence[Command], paste: Sequence[str], otherwise: Sequence[str]) -> Typed:
             printed = await client.call(
-                has,
-                command("load-buffer", "-b", Arg("-b", buffer), "-"),
+                command("has-session", "-t", target(pane_id)),
+                *load,
                 *along,
                 *question.commands,
-                _if(pane_id, condition, act, [f"delete-buffer -b {buffer}"]),
+                _if(pane_id, condition, [*before, *paste, *after], otherwise),
                 stdin=stroke.text.encode(),
                 timeout=timeout,
             )
-        return question.answer(printed)
+            return question.answer(printed)
+
+        if not stroke.text:
+            timeout = min(timeout, TIMEOUT)  # what carries no text takes no longer than any other call
+            return await strike((), (), ())
+        async with self._terminal.buffers.lend() as buffer:
+            brackets = "-p " if stroke.bracketed else ""
+            return await strike(
+                [command("load-buffer", "-b", Arg("-b", buffer), "-")],
+                [f"paste-buffer {brackets}{raw}-d -r -b {buffer} -t {pane_id}"],
+                [f"delete-buffer -b {buffer}"],
+            )
 
     async def _strike_all(self, pane_id: str, stroke: Stroke) -> Typed:
         """Type by send-keys alone, the only command that reaches every synchronised pane."""
@@ -181,11 +184,12 @@ class Keyboard:
         if self._terminal.is_starting(state.pane_id) or (name is not None and shells.has_editor(name)):
             self._terminal.remember(state.pane_id, *_lines(text))
 
-    def _moves_on(self, typed: Typed, *, ends_line: bool) -> None:
-        """Remember that these panes are not as they were, or will not be once their programs have read it."""
+    def _expect(self, typed: Typed, text: str, *, entered: bool) -> None:
+        """Expect what the panes do with the text: echo it, and not stay as they were."""
+        self._expect_echo(typed.state, text)
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
-        if ends_line:
+        if entered or _LINE_END.search(text):
             memory = self._terminal.memory(typed.state.pane_id)
             memory.entered = typed.state.row
             if typed.state.cursor_x:  # At a prompt, most likely: so what runs next is not its shell's start.

@@ -34,13 +34,19 @@ async def listed(
     call: Call, template: Template, asked: Command, place: Target | None
 ) -> list[dict[str, str]]:
     """The answers of a listing; none when no target is named and there is no server, or no session in it."""
+    nonce = new_nonce()
+    return template.parse(await _told(call, place, template.ask(asked, nonce)), nonce)
+
+
+async def _told(call: Call, place: Target | None, *asked: Command) -> str:
+    """What listings print; nothing when no target is named and there is no server, or no session in it."""
     try:
-        return await call.terminal.client.rows(*_aim(place), listing=asked, template=template)
+        return await call.terminal.client.call(*_aim(place), *asked)
     except (NoServer, ServerGone, NotFound):
         # A server that has lost its last session can still be on its way out.
         if place is not None:
             raise
-        return []
+        return ""
 
 
 @dataclass(frozen=True)
@@ -59,25 +65,21 @@ class Pages(Generic[rows.Row]):
         Each row takes tmux some time to fill in, most of all a pane's program and directory. So where there
         are many windows, only the first ones are asked for in full, and the order of all.
         """
-        client, asked, template = call.terminal.client, listing(self.command, place), self.kind.template
+        asked, template = listing(self.command, place), self.kind.template
         order = Template(**{field: template.fields[field] for field in self.identity})
         first = next((count for count in _FIRST if offset + limit <= count), None)
         in_order, in_full = new_nonce(), new_nonce()
-        try:
-            told = await client.call(
-                *_aim(place),
-                order.ask(asked, in_order),
-                template.ask(asked if first is None else _among_first(asked, first), in_full),
-            )
-        except (NoServer, ServerGone, NotFound):
-            if place is not None:
-                raise
-            return [], UNSET
+        told = await _told(
+            call,
+            place,
+            order.ask(asked, in_order),
+            template.ask(asked if first is None else _among_first(asked, first), in_full),
+        )
         keys = list(dict.fromkeys(map(self._key, order.parse(told, in_order))))
         answers = {self._key(answer): answer for answer in template.parse(told, in_full)}
         wanted = keys[offset : offset + limit]
         if not answers.keys() >= set(wanted):  # a session's windows have numbers far apart
-            every = await client.rows(*_aim(place), listing=asked, template=template)
+            every = await call.terminal.client.rows(*_aim(place), listing=asked, template=template)
             answers = {self._key(answer): answer for answer in every}
         found = [self.kind.read(answers[key]) for key in wanted if key in answers]
         kept = found[: fits(found)]
