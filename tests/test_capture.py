@@ -15,8 +15,9 @@ from msgspec import UNSET
 
 from tests.bench import Bench, Counting
 from tmuxmcp.errors import InvalidCursor, NotFound
-from tmuxmcp.terminal.capture import Since, capture_pane, capture_since, keep_tail, read, snapshot_pane
+from tmuxmcp.terminal.capture import Since, capture_pane, capture_since, read, snapshot_pane
 from tmuxmcp.terminal.cursor import Cursor, Mark
+from tmuxmcp.terminal.kept import keep_tail
 from tmuxmcp.terminal.stream import STATE
 from tmuxmcp.tmux.command import command, target
 

@@ -8,15 +8,14 @@ not reach back far enough.
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
 from tmuxmcp import limits
 from tmuxmcp.terminal.cursor import Cursor
 from tmuxmcp.terminal.excerpts import Excerpts
+from tmuxmcp.terminal.kept import Kept, keep_head, keep_tail
 from tmuxmcp.terminal.place import Place, Reason, Suspect, locate, reason, suspect
 from tmuxmcp.terminal.stream import ALL_ROWS, Ask, State, Stream
 from tmuxmcp.tmux.client import Client
@@ -81,69 +80,6 @@ class Snapshot(Struct, omit_defaults=True):
     truncated: bool = False
     dropped_lines: int = 0
     dropped_bytes: int = 0
-
-
-class Kept(NamedTuple):
-    """The lines that fit into a result, and how much did not."""
-
-    lines: list[str]
-    dropped_lines: int = 0
-    dropped_bytes: int = 0
-
-
-def keep_tail(lines: Sequence[str], max_lines: int, max_bytes: int) -> Kept:
-    """Keep the last lines, the first of them cut at its beginning when not even one fits."""
-    kept: list[str] = []
-    left = max_bytes
-    for line in reversed(lines[max(0, len(lines) - max_lines) :]):
-        size = len(line.encode()) + 1
-        if size - 1 > left:
-            break
-        kept.append(line)
-        left -= size
-    dropped = lines[: len(lines) - len(kept)]
-    dropped_bytes = sum(len(line.encode()) + 1 for line in dropped)
-    if not kept and dropped and max_lines > 0:
-        kept.append(_cut_head(dropped[-1], max_bytes))
-        return Kept(kept, len(dropped) - 1, dropped_bytes - len(kept[0].encode()) - 1)
-    return Kept(kept[::-1], len(dropped), dropped_bytes)
-
-
-def _keep_head(lines: Sequence[str], max_lines: int, max_bytes: int) -> Kept:
-    """Keep the first lines, the last of them cut at its end when not even one fits."""
-    kept: list[str] = []
-    left = max_bytes
-    for line in lines[:max_lines]:
-        size = len(line.encode())
-        if size > left and kept:
-            break
-        if size > left:
-            line = _cut_tail(line, left)
-            return Kept([line], 0, size - len(line.encode()))
-        kept.append(line)
-        left -= size + 1
-    return Kept(kept)
-
-
-def _cut_head(text: str, max_bytes: int) -> str:
-    """The end of a text, in at most that many bytes; no character loses its accents or its other half."""
-    cut = text.encode()[max(0, len(text.encode()) - max_bytes) :].decode("utf-8", "ignore")
-    at = 0
-    while at < len(cut) < len(text) and _joins(cut[at]):
-        at += 1
-    return cut[at:]
-
-
-def _cut_tail(text: str, max_bytes: int) -> str:
-    cut = text.encode()[:max_bytes].decode("utf-8", "ignore")
-    at = len(cut)
-    while 0 < at < len(text) and _joins(text[at]):
-        at -= 1
-    return text[:at]
-
-
-def _joins(character: str) -> bool:
-    return unicodedata.category(character) in ("Mn", "Me", "Cf")
 
 
 _BOTTOM: Final = 32_767
@@ -304,7 +240,7 @@ async def capture_since(
 def _since(since: Cursor, stream: Stream, place: Place, max_lines: int, max_bytes: int) -> Since:
     end = max(place.line, stream.unfinished)
     lines = [line.rstrip(" ") for line in stream.lines[place.line : end]]
-    kept = _keep_head(lines, max_lines, max_bytes)
+    kept = keep_head(lines, max_lines, max_bytes)
     at = place.line + len(kept.lines)
     why = reason(since, stream.state)
     result = _result(kept, max_bytes, stream.partial(at) if at == end else "")

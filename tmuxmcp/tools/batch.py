@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tmuxmcp import limits
 from tmuxmcp.errors import TooLarge, ToolError
-from tmuxmcp.terminal.capture import keep_tail
+from tmuxmcp.terminal.kept import keep_tail
 from tmuxmcp.tools import Nested
 from tmuxmcp.tools.parameters import Arguments
 

@@ -9,9 +9,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tmuxmcp import limits
 from tmuxmcp.errors import TooLarge
-from tmuxmcp.terminal.capture import keep_tail
 from tmuxmcp.terminal.clock import effective_timeout
 from tmuxmcp.terminal.handle import Handle
+from tmuxmcp.terminal.kept import keep_tail
 from tmuxmcp.terminal.keyboard import Keyboard
 from tmuxmcp.terminal.run import Runner
 from tmuxmcp.terminal.watch import Outcome, Reason
