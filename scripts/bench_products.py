@@ -125,6 +125,21 @@ def _by_stream(server: Server, pane: str) -> Iterator[tuple[str, str]]:
         yield text, "".join(event["data"] for event in json.loads(text)["events"])
 
 
+ALIKE: Mapping[str, Callable[..., Request]] = {
+    "list sessions": lambda: ("list_sessions", {}),
+    "list windows": lambda: ("list_windows", {}),
+    "list panes": lambda: ("list_panes", {}),
+    "one pane's row": lambda pane: ("get_pane_info", {"pane_id": pane}),
+    "capture": lambda pane: ("capture_pane", {"pane_id": pane}),
+    "snapshot": lambda pane: ("snapshot_pane", {"pane_id": pane}),
+    "read on from a cursor": lambda pane, cursor: ("capture_since", {"pane_id": pane, **cursor}),
+    "wait": lambda pane, text, seconds: (
+        "wait_for_text",
+        {"pane_id": pane, "patterns": [text], "timeout": seconds},
+    ),
+}
+"""What libtmux-mcp and tmuxmcp are asked for in the same words."""
+
 OURS = Product(
     name="tmuxmcp",
     command=("python", "-m", "tmuxmcp"),
@@ -133,21 +148,11 @@ OURS = Product(
         "TMUXMCP_TOOLSETS": "inspect,manage,execute,teardown",
     },
     asks={
-        "list sessions": lambda: ("list_sessions", {}),
-        "list windows": lambda: ("list_windows", {}),
-        "list panes": lambda: ("list_panes", {}),
-        "one pane's row": lambda pane: ("get_pane_info", {"pane_id": pane}),
-        "capture": lambda pane: ("capture_pane", {"pane_id": pane}),
-        "snapshot": lambda pane: ("snapshot_pane", {"pane_id": pane}),
-        "read on from a cursor": lambda pane, cursor: ("capture_since", {"pane_id": pane, **cursor}),
+        **ALIKE,
         "type": lambda pane, text: ("send_keys", {"pane_id": pane, "text": text}),
         "run": lambda pane, command: (
             "run_shell_command",
             {"pane_id": pane, "command": command, "max_lines": 10_000, "timeout": 5},
-        ),
-        "wait": lambda pane, text, seconds: (
-            "wait_for_text",
-            {"pane_id": pane, "patterns": [text], "timeout": seconds},
         ),
     },
     follow=_by_cursor(max_lines=10_000),
@@ -166,13 +171,7 @@ PEERS = (
         command=("libtmux-mcp",),
         environ=lambda scene: {"LIBTMUX_SOCKET": "default"},
         asks={
-            "list sessions": lambda: ("list_sessions", {}),
-            "list windows": lambda: ("list_windows", {}),
-            "list panes": lambda: ("list_panes", {}),
-            "one pane's row": lambda pane: ("get_pane_info", {"pane_id": pane}),
-            "capture": lambda pane: ("capture_pane", {"pane_id": pane}),
-            "snapshot": lambda pane: ("snapshot_pane", {"pane_id": pane}),
-            "read on from a cursor": lambda pane, cursor: ("capture_since", {"pane_id": pane, **cursor}),
+            **ALIKE,
             "type": lambda pane, text: (
                 "send_keys",
                 {"pane_id": pane, "keys": text, "literal": True, "enter": False},
@@ -180,10 +179,6 @@ PEERS = (
             "run": lambda pane, command: (
                 "run_command",
                 {"pane_id": pane, "command": command, "max_lines": 10_000, "timeout": 5},
-            ),
-            "wait": lambda pane, text, seconds: (
-                "wait_for_text",
-                {"pane_id": pane, "patterns": [text], "timeout": seconds},
             ),
         },
         follow=_by_cursor(max_lines=10_000),

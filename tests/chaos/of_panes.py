@@ -35,8 +35,7 @@ async def kill_program(world: World) -> None:
         pane = world.pane
         kept = world.choice.random() < 0.5
         world.scene.tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on" if kept else "off")
-        lasting = await world.run(pane, lasting=True)
-        await world.seen(lasting)
+        lasting = await world.lasting(pane)
         waiting = await world.wait(pane=pane)
         some = await world.some(2)
         await world.pause(0.2)
@@ -59,8 +58,7 @@ async def kill_program(world: World) -> None:
 async def kill_commands(world: World) -> None:
     """What a command started is killed under it, at any moment."""
     for _ in range(5):
-        lasting = await world.run(lasting=True)
-        await world.seen(lasting)
+        lasting = await world.lasting()
         some = [await world.read(), await world.type()]
         await world.pause(0.2)
         world.scene.tmux("send-keys", "-t", world.pane, world.choice.choice(("C-c", "C-\\")))
@@ -77,8 +75,7 @@ async def kill_commands(world: World) -> None:
 async def respawn_pane(world: World) -> None:
     """The person gives a pane another program while a command runs in it."""
     for _ in range(3):
-        lasting = await world.run(lasting=True)
-        await world.seen(lasting)
+        lasting = await world.lasting()
         waiting = await world.wait()
         some = await world.some(2)
         await world.pause(0.2)

@@ -29,8 +29,7 @@ async def kill_their_server(world: World) -> None:
 
 
 async def _kill_server(world: World) -> None:
-    lasting = await world.run(lasting=True)
-    await world.seen(lasting)
+    lasting = await world.lasting()
     waiting = [await world.wait(), await world.wait()]
     channel = await world.caller.begin("wait_for_channel", channel="killed", timeout=25)
     await world.moving(channel)
@@ -50,8 +49,7 @@ async def _kill_server(world: World) -> None:
 async def stop_server(world: World) -> None:
     """The tmux server stands still for longer than a call waits for it, and goes on."""
     await world.sink()
-    lasting = await world.run(lasting=True, timeout=4)
-    await world.seen(lasting)
+    lasting = await world.lasting(timeout=4)
     waiting = await world.wait(timeout=4)
     some = await world.some(world.choice.randrange(6))
     await world.pause(0.3)
@@ -72,8 +70,7 @@ async def stop_server(world: World) -> None:
 async def halt_server(world: World) -> None:
     """The tmux server stands still for a moment: nobody may notice."""
     await world.sink()
-    lasting = await world.run(lasting=True)
-    await world.seen(lasting)
+    lasting = await world.lasting()
     some = await world.some(4)
     pid = world.scene.note_server()
     for _ in range(3):
@@ -93,8 +90,7 @@ async def halt_server(world: World) -> None:
 async def restart_server(world: World) -> None:
     """The tmux server ends, and another one with the same ids is there at once."""
     pane = world.pane
-    lasting = await world.run(lasting=True)
-    await world.seen(lasting)
+    lasting = await world.lasting()
     waiting = await world.wait()
     cursor = (await world.must("capture_since", pane_id=pane))["cursor"]
     some = await world.some(world.choice.randrange(5))
@@ -128,8 +124,7 @@ def _start(scene: Scene) -> None:
 async def remove_socket(world: World) -> None:
     """The socket's file is removed under a living tmux server."""
     await world.sink()
-    lasting = await world.run(lasting=True)
-    await world.seen(lasting)
+    lasting = await world.lasting()
     waiting = await world.wait()
     some = await world.some(world.choice.randrange(5))
     pid = world.scene.note_server()
@@ -155,8 +150,7 @@ async def remove_socket(world: World) -> None:
 async def silence_socket(world: World) -> None:
     """On the socket's path something listens that never answers."""
     await world.sink()
-    lasting = await world.run(lasting=True, timeout=3)
-    await world.seen(lasting)
+    lasting = await world.lasting(timeout=3)
     waiting = await world.wait(timeout=3)
     with _mute(world.scene.place.socket):
         world.faults += 1

@@ -212,6 +212,12 @@ class World:
         """Whether a command has begun to run."""
         return ran.token in self._noted()
 
+    async def lasting(self, pane: str = "", **arguments: Any) -> Ran:
+        """Begin a command that goes on until it is ended, and see it under way."""
+        ran = await self.run(pane, lasting=True, **arguments)
+        await self.seen(ran)
+        return ran
+
     async def seen(self, ran: Ran) -> None:
         """Wait until a command has begun to run."""
         if not await until(lambda: self.began(ran) or ran.pending.over.is_set()):
