@@ -133,8 +133,8 @@ class Keyboard:
         after += _enter(pane_id, raw) if enter else []
         after += told
 
-        async def strike(load: Sequence[Command], paste: Sequence[str], otherwise: Sequence[str]) -> Typed:
-            printed = await client.call(
+        async def strike(load: Sequence[Command], paste: Sequence[str], otherwise: Sequence[str]) -> str:
+            return await client.call(
                 command("has-session", "-t", target(pane_id)),
                 *load,
                 *along,
@@ -143,18 +143,19 @@ class Keyboard:
                 stdin=stroke.text.encode(),
                 timeout=timeout,
             )
-            return question.answer(printed)
 
         if not stroke.text:
             timeout = min(timeout, TIMEOUT)  # what carries no text takes no longer than any other call
-            return await strike((), (), ())
+            return question.answer(await strike((), (), ()))
         async with self._terminal.buffers.lend() as buffer:
             brackets = "-p " if stroke.bracketed else ""
-            return await strike(
+            printed = await strike(
                 [command("load-buffer", "-b", Arg("-b", buffer), "-")],
                 [f"paste-buffer {brackets}{raw}-d -r -b {buffer} -t {pane_id}"],
                 [f"delete-buffer -b {buffer}"],
             )
+        # A refusal is told out here: tmux has deleted the buffer already.
+        return question.answer(printed)
 
     async def _strike_all(self, pane_id: str, stroke: Stroke) -> Typed:
         """Type by send-keys alone, the only command that reaches every synchronised pane."""
