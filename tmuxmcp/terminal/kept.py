@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -17,20 +19,15 @@ class Kept(NamedTuple):
 
 def keep_tail(lines: Sequence[str], max_lines: int, max_bytes: int) -> Kept:
     """Keep the last lines, the first of them cut at its beginning when not even one fits."""
-    kept: list[str] = []
-    left = max_bytes
-    for line in reversed(lines[max(0, len(lines) - max_lines) :]):
-        size = len(line.encode()) + 1
-        if size - 1 > left:
-            break
-        kept.append(line)
-        left -= size
-    dropped = lines[: len(lines) - len(kept)]
+    last = lines[max(0, len(lines) - max_lines) :]
+    sizes = accumulate(len(line.encode()) + 1 for line in reversed(last))
+    fitting = bisect_right(list(sizes), max_bytes + 1)  # the last line needs no line end
+    kept, dropped = list(last[len(last) - fitting :]), lines[: len(lines) - fitting]
     dropped_bytes = sum(len(line.encode()) + 1 for line in dropped)
     if not kept and dropped and max_lines > 0:
         kept.append(_cut_head(dropped[-1], max_bytes))
         return Kept(kept, len(dropped) - 1, dropped_bytes - len(kept[0].encode()) - 1)
-    return Kept(kept[::-1], len(dropped), dropped_bytes)
+    return Kept(kept, len(dropped), dropped_bytes)
 
 
 def keep_head(lines: Sequence[str], max_lines: int, max_bytes: int) -> Kept:

@@ -214,6 +214,8 @@ class Terminal:
         self.clock = clock or SystemClock()
         self.buffers = Buffers(client)
         self.channels = Channels(client)
+        self.long_lists: set[str] = set()
+        """Listings that had more rows than a page when they were asked for last."""
         self._memories: dict[str, Memory] = {}
 
     def memory(self, pane_id: str) -> Memory:

@@ -70,6 +70,8 @@ _STILL_SECONDS = 0.15
 _STILL_BLIND_SECONDS = 1.0
 _IGNORED_SECONDS = 1.0
 _GLANCE_SECONDS = 0.002
+_LEAST = 0.3
+"""The part of a command's time that it rests from looks at the least, so that they cost it little."""
 _SETTLING_SECONDS = 0.25
 
 _UNREAD = "Somebody interrupted the line before the shell had read it."
@@ -142,7 +144,7 @@ class Watch:
         self._last = None
         while True:
             if self._last is not None:  # Most commands have ended when tmux comes to the first look.
-                await self._rest(ticker, least=min(limits.TICK_MIN_SECONDS, self._clock.now() - begun))
+                await self._rest(ticker, (self._clock.now() - begun) * _LEAST)
             place = Mark(self._pane_id)
             try:
                 with self._witness.looking():
@@ -342,10 +344,10 @@ class Watch:
             await self._clock.sleep(_GLANCE_SECONDS / 2)
 
     async def _rest(self, ticker: Ticker, least: float) -> None:
-        """Rest until the next look, for `least` seconds.
+        """Rest until the next look, for `least` seconds or an ordinary pause.
 
-        It is taken early when something was printed, no more comes, and the terminal is not in the mode in
-        which commands run; and late while nothing is printed at all.
+        It is taken early when something was printed that the last look may not have seen, no more comes, and
+        the terminal is not in the mode in which commands run; and late while nothing is printed at all.
         """
         begun, pause, quiet = self._clock.now(), ticker.pause(), ticker.quiet
         glance = _GLANCE_SECONDS if quiet < 0.2 else 5 * _GLANCE_SECONDS
@@ -361,8 +363,8 @@ class Watch:
             await self._clock.sleep(max(0.0, min(glance, latest - rested)))
             last, read = read, self._witness.reads()
             runs = self._runs()
-            lull = ran if read is None else last == read != before
-            if lull and not runs and self._clock.now() - begun >= least:
+            lull = ran if read is None else last == read and (read != before or not self._witness.sure)
+            if lull and not runs and self._clock.now() - begun >= min(pause, least):
                 return
             ran = ran or runs
 

@@ -24,7 +24,8 @@ class Witness:
         self._process = state.pid
         self._seen: int | None = None
         self._cost = 0
-        self._sure = False
+        self.sure = False
+        """Whether the last look has seen all that was printed before its end."""
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -35,13 +36,13 @@ class Witness:
         cost = 0 if self._seen is None or before is None else self._seen - before
         # One that cost more than the last may have missed what was read just after it. One that cost
         # nothing was not answered by this process: its id is that of another, in a container's own count.
-        self._sure = 0 < cost == self._cost
+        self.sure = 0 < cost == self._cost
         self._cost = cost
 
     @property
     def still(self) -> bool:
         """Whether nothing can have been printed since the last look."""
-        return self._sure and self.reads() == self._seen and lives(self._process)
+        return self.sure and self.reads() == self._seen and lives(self._process)
 
     def reads(self) -> int | None:
         """How often the server has read anything so far; None where that is not told."""

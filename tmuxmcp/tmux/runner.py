@@ -104,6 +104,7 @@ class ProcessRunner:
                             return await child.output()
                         self._places.release()
                         placed = False
+                        child.watch_end()
                         return await child.output()
                     finally:
                         await child.end()
@@ -179,7 +180,11 @@ def _file(data: bytes) -> Iterator[IO[bytes]]:
 
 
 class _Child:
-    """A started process: the event loop drains its pipes and notices its end."""
+    """A started process: the event loop drains its pipes, and then notices its end.
+
+    A process closes its pipes when it ends, and has most often ended by the time that we see it: so its end
+    is watched for only then, or when it is asked for, as something else may hold the pipes for longer.
+    """
 
     def __init__(
         self, process: subprocess.Popen[bytes], max_output: int, begun: Callable[[], object] | None
@@ -198,9 +203,7 @@ class _Child:
         for fd in (self._out, self._err):
             self._answer[fd] = []
             self._watch(fd)
-        self._pidfd = _pidfd(process.pid)
-        if self._pidfd is not None:
-            self._loop.add_reader(self._pidfd, self._ended)
+        self._pidfd: int | None = None
 
     async def output(self) -> Output:
         """The answer, once the process has ended."""
@@ -246,8 +249,8 @@ class _Child:
             return False
         if not data:
             self._unwatch(fd)
-            if not self._open and self._pidfd is None:
-                self._ended()
+            if not self._open:
+                self.watch_end()
             return False
         if self._begun is not None:
             self._begun()
@@ -259,13 +262,19 @@ class _Child:
             return False
         return True
 
+    def watch_end(self) -> None:
+        """Notice the end of the process, whoever still holds its pipes."""
+        if self._process.poll() is not None:
+            self._ended()
+        elif self._pidfd is None:
+            self._pidfd = _pidfd(self._process.pid)
+            if self._pidfd is None:
+                self._loop.call_later(0.001, self.watch_end)
+            else:
+                self._loop.add_reader(self._pidfd, self.watch_end)
+
     def _ended(self) -> None:
-        """Reap the process and take the rest of its answer: what it wrote is in the pipes by now."""
-        if self._over.is_set():
-            return
-        if self._process.poll() is None:
-            self._loop.call_later(0.001, self._ended)
-            return
+        """Take the rest of the answer: what the process wrote is in the pipes by now."""
         for fd in tuple(self._open):
             while self._drain(fd):
                 pass

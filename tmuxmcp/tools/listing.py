@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Annotated, Final, Generic
@@ -51,7 +51,10 @@ async def _told(call: Call, place: Target | None, *asked: Command) -> str:
 
 @dataclass(frozen=True)
 class Pages(Generic[rows.Row]):
-    """Rows that come in pages: of `kind`, listed by a command, and told apart by the fields `identity`."""
+    """Rows that come in pages: of `kind`, listed by a command, and told apart by the fields `identity`.
+
+    The identity's values are numbers and ids.
+    """
 
     kind: rows.Kind[rows.Row]
     command: str
@@ -62,42 +65,45 @@ class Pages(Generic[rows.Row]):
     ) -> tuple[list[rows.Row], int | UnsetType]:
         """The rows from `offset` on, as many as fit into a result, and where the next page begins.
 
-        Each row takes tmux some time to fill in, most of all a pane's program and directory. So where there
-        are many windows, only the first ones are asked for in full, and the order of all.
+        Each row takes tmux some time to fill in, most of all a pane's program and directory. So of a list
+        that was long when it was asked for last, only the first rows are asked for in full.
         """
-        asked, template = listing(self.command, place), self.kind.template
-        order = Template(**{field: template.fields[field] for field in self.identity})
-        first = next((count for count in _FIRST if offset + limit <= count), None)
-        in_order, in_full = new_nonce(), new_nonce()
-        told = await _told(
-            call,
-            place,
-            order.ask(asked, in_order),
-            template.ask(asked if first is None else _among_first(asked, first), in_full),
-        )
-        keys = list(dict.fromkeys(map(self._key, order.parse(told, in_order))))
-        answers = {self._key(answer): answer for answer in template.parse(told, in_full)}
-        wanted = keys[offset : offset + limit]
-        if not answers.keys() >= set(wanted):  # a session's windows have numbers far apart
-            every = await call.terminal.client.rows(*_aim(place), listing=asked, template=template)
-            answers = {self._key(answer): answer for answer in every}
-        found = [self.kind.read(answers[key]) for key in wanted if key in answers]
+        asked = listing(self.command, place)
+        long, this = call.terminal.long_lists, " ".join([self.command, place.id if place else ""])
+        first = next((count for count in _FIRST if offset + limit <= count), None) if this in long else None
+        keys, answers = await self._ask(call, place, asked, first)
+        if not answers.keys() >= set(keys[offset : offset + limit]):  # a window has a number beyond
+            keys, answers = await self._ask(call, place, asked, None)
+        (long.add if len(keys) > _FIRST[0] else long.discard)(this)
+        found = [self.kind.read(answers[key]) for key in keys[offset : offset + limit]]
         kept = found[: fits(found)]
         end = offset + len(kept)
         return kept, end if end < len(keys) else UNSET
 
-    def _key(self, answer: Mapping[str, str]) -> tuple[str, ...]:
-        return tuple(answer[field] for field in self.identity)
+    async def _ask(
+        self, call: Call, place: Target | None, asked: Command, first: int | None
+    ) -> tuple[list[str], dict[str, dict[str, str]]]:
+        """The identities of all rows, in tmux's order, and all rows in full, or the `first` ones."""
+        template, in_order, in_full = self.kind.template, new_nonce(), new_nonce()
+        order = Template(key=" ".join(template.fields[field] for field in self.identity))
+        if first is None:
+            told = await _told(call, place, template.ask(asked, in_full))
+        else:
+            some = template.ask(_among_first(asked, first), in_full)
+            told = await _told(call, place, order.ask(asked, in_order), some)
+        found = template.parse(told, in_full)
+        answers = {" ".join(row[field] for field in self.identity): row for row in found}
+        keys = answers if first is None else dict.fromkeys(row["key"] for row in order.parse(told, in_order))
+        return list(keys), answers
 
 
 _FIRST: Final = (100, 300, 900)
-"""So many windows of each session are asked for in full, unless a page goes beyond them."""
+"""The windows up to such a number are asked for in full, unless a page goes beyond them."""
 
 
 def _among_first(asked: Command, count: int) -> Command:
-    """The same listing of the first windows of each session; of all where there are no more than so many."""
-    few, low = f"#{{e|<=:#{{session_windows}},{count}}}", f"#{{e|<=:#{{window_index}},{count}}}"
-    return command(asked.name, "-f", f"#{{||:{few},{low}}}", *asked.args)
+    """The same listing, of the windows whose number is not beyond `count`: most often the first so many."""
+    return command(asked.name, "-f", f"#{{e|<=:#{{window_index}},{count}}}", *asked.args)
 
 
 def _aim(place: Target | None) -> list[Command]:
