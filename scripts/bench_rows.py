@@ -19,6 +19,7 @@ from scripts.bench_table import Row
 SEQ = 5000
 IN_A_ROW = 3
 """How often a server is asked in its turn. Most calls are not the first one after another server's."""
+TYPED = "select 1;"
 PRINTED_AFTER = 0.5
 """Seconds between the call that waits and the text that it waits for, on average."""
 SPREAD = 0.25
@@ -100,7 +101,34 @@ class Bench:
         work("one pane's row", lambda text: pane in text, pane)
         work("capture", lambda text: scene.text in text, pane)
         work("snapshot", lambda text: scene.text in text, pane)
-        work("type", lambda text: True, pane, "x")
+        row = self.row(title=f"type `{TYPED}`, {_count(panes, 'pane')}", bar=1.5, family="type", at=panes)
+        self._type(row)
+
+    def _type(self, row: Row) -> None:
+        """Type a line of code, again and again: all of it has to arrive the first time."""
+        pane = self.scene.first.id
+        for server in self.servers:
+            if "type" in server.product.asks:
+                server.ask("type", pane, TYPED)
+                until(lambda: self._last_line() != self.scene.text)
+                if (shown := self._last_line()) != TYPED:
+                    row.wrong(server.name, f"`{shown}` arrives")
+                self._clear()
+        self.measure(
+            row,
+            "type",
+            lambda server: _timed(server, lambda text: True, "type", pane, TYPED),
+            in_a_row=IN_A_ROW,
+        )
+        self._clear()
+
+    def _clear(self) -> None:
+        self.scene.tmux("send-keys", "-t", self.scene.first.id, "C-u")
+        until(lambda: self._last_line() == self.scene.text)
+
+    def _last_line(self) -> str:
+        """The last one of the first pane, where `cat` waits."""
+        return self.scene.tmux("capture-pane", "-p", "-t", self.scene.first.id).rstrip().rpartition("\n")[2]
 
     def runs(self, panes: dict[str, list[Pane]]) -> None:
         """Commands in a pane of each product's own."""

@@ -19,16 +19,22 @@ from tmuxmcp.tmux.socket import Socket
 
 
 class Counting:
-    """A runner that counts the tmux processes that it starts, but for the look at the program's version."""
+    """A runner that counts the tmux processes that it starts, but for the look at the program's version.
+
+    `printed` is what the last one printed.
+    """
 
     def __init__(self) -> None:
         self._runner = ProcessRunner()
         self.processes = 0
+        self.printed = b""
 
     async def run(self, argv: object, **how: object) -> Output:
         assert isinstance(argv, list)
         self.processes += argv[-1] != "-V"
-        return await self._runner.run(argv, **how)  # type: ignore[arg-type]
+        output = await self._runner.run(argv, **how)  # type: ignore[arg-type]
+        self.printed = output.stdout
+        return output
 
 
 class Bench:
@@ -45,9 +51,13 @@ class Bench:
         return cls(Path("/nowhere"), runner)
 
     @property
-    def processes(self) -> int:
+    def counting(self) -> Counting:
         assert isinstance(self.client.runner, Counting)
-        return self.client.runner.processes
+        return self.client.runner
+
+    @property
+    def processes(self) -> int:
+        return self.counting.processes
 
     def with_settings(self, settings: Settings) -> Tools:
         """The tools as other settings offer them."""

@@ -49,6 +49,24 @@ async def test_a_page_of_many_windows_takes_one_process(bench: Bench) -> None:
     await right(bench, limit=70)
 
 
+async def test_a_long_list_is_filled_in_once(bench: Bench) -> None:
+    """Of a list that was long at the last call, and no longer than that, tmux tells the first rows."""
+
+    async def terminals() -> int:
+        assert len((await bench.tools("list_panes"))["panes"]) <= 100
+        return bench.counting.printed.count(b"/dev/")
+
+    fill(bench, 140)
+    all_of_them = len(bench.tmux("list-panes", "-a").splitlines())
+    assert await terminals() == all_of_them > 140
+    assert await terminals() < all_of_them
+    for _ in range(100):
+        bench.tmux("kill-window", "-t", "a:{end}")
+    assert await terminals() < all_of_them  # short by now, and known to be from here on
+    fill(bench, 3, first=5000)
+    assert await terminals() == all_of_them - 97
+
+
 async def test_windows_with_high_numbers_are_on_their_page(bench: Bench) -> None:
     fill(bench, 3, first=3000)
     await right(bench)
