@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tmuxmcp.arguments import DEPTH, Parameters, output_schema
 from tmuxmcp.errors import InvalidArgument
+from tmuxmcp.tools.parameters import OfPane
 
 
 class Operation(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -128,6 +130,18 @@ def test_decoding() -> None:
     assert Parameters(Nothing).decode(None) == Parameters(Nothing).decode({}) == Nothing()
 
 
+def test_a_type_says_in_its_own_words_what_it_accepts() -> None:
+    parameters = Parameters(OfPane)
+    assert parameters.schema["properties"] == {"pane_id": {"type": "string", "pattern": "^%[0-9]+$"}}
+    words = "the id of a pane, such as %0 (list_panes shows them)"
+    for arguments in ({"pane_id": "main:0.1"}, {"pane_id": "0"}, {}):
+        with pytest.raises(InvalidArgument, match=re.escape(f"must be {words}.")) as refusal:
+            parameters.decode(arguments)
+        assert refusal.value.details["accepted"] == words
+    with pytest.raises(InvalidArgument, match="NUL"):
+        parameters.decode({"pane_id": "%1\0"})
+
+
 def nested(levels: int) -> Any:
     value: Any = "s3cret"
     for _ in range(levels):
@@ -156,12 +170,18 @@ def nested(levels: int) -> Any:
         ({"pane_id": "%1", "lines": 0}, "lines", "an integer from 1 to 500."),
         ({"pane_id": "%1", "lines": 10**30}, "lines", "an integer from 1 to 500."),
         ({"pane_id": "%1", "lines": 5.0}, "lines", "It is a number that is no integer."),
-        ({"pane_id": "%1", "lines": "5"}, "lines", "It is text of 1 characters."),
+        ({"pane_id": "%1", "lines": "5"}, "lines", "It is text of 1 character."),
         ({"pane_id": "%1", "lines": True}, "lines", "It is a boolean."),
         ({"pane_id": "%1", "timeout": 0}, "timeout", "a number above 0 up to 1800."),
         ({"pane_id": "%1", "timeout": float("nan")}, "timeout", "finite"),
         ({"pane_id": "%1", "timeout": float("inf")}, "timeout", "finite"),
-        ({"pane_id": "%1", "where": "s3cret"}, "where", "one of below, right"),
+        ({"pane_id": "%1", "where": "s3cret"}, "where", "one of below, right. It is text"),
+        (
+            {"pane_id": "%1", "where": "rihgt"},
+            "where",
+            "one of below, right. Did you mean `right`? It is text",
+        ),
+        ({"pane_id": "%1", "where": "right" * 10**6}, "where", "one of below, right. It is text"),
         ({"pane_id": "%1", "enter": 1}, "enter", "true or false"),
         ({"pane_id": "%1", "keys": ["a", "b\0"]}, "keys[1]", "NUL"),
         ({"pane_id": "%1", "keys": {}}, "keys", "must be a list. It is an object."),

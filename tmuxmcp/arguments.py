@@ -22,6 +22,9 @@ from tmuxmcp.errors import InvalidArgument
 DEPTH = 32
 """Levels of lists and objects in an argument without a schema of its own."""
 
+WORDS = "accepted"
+"""Key of the `extra` of a type's `Meta`: what it accepts, for a caller who sent something else."""
+
 T = TypeVar("T", bound=msgspec.Struct)
 
 _info = cache(inspect.type_info)
@@ -169,10 +172,11 @@ def _brief(info: inspect.Type) -> dict[str, Any]:
     return {"type": _schema(info)["type"]}
 
 
-def _check(value: object, info: inspect.Type, field: str) -> None:
+def _check(value: object, info: inspect.Type, field: str, said: inspect.Type | None = None) -> None:
+    """Check a value against a type; `said` is the same with what to say of it."""
     match info:
         case inspect.Metadata():
-            _check(value, info.type, field)
+            _check(value, info.type, field, info)
         case inspect.StructType():
             if not isinstance(value, dict):
                 raise _wrong(value, info, field)
@@ -189,7 +193,7 @@ def _check(value: object, info: inspect.Type, field: str) -> None:
         case _:
             _check_scalar(value, field)
             if not _accepts(value, info):
-                raise _wrong(value, info, field)
+                raise _wrong(value, said or info, field)
 
 
 def _check_fields(value: Mapping[object, object], info: inspect.StructType, field: str) -> None:
@@ -266,8 +270,11 @@ def _wrong(value: object, info: inspect.Type, field: str) -> InvalidArgument:
     accepted, received = _accepted(info), _received(value, _schema(info)["type"])
     field = field or "arguments"
     details = {"field": field, "accepted": accepted, **({"received": received} if received else {})}
+    words = map(str, accepted) if isinstance(accepted, list) else ()
+    close = difflib.get_close_matches(value, words, n=1) if isinstance(value, str) and len(value) < 64 else []
     return InvalidArgument(
         f"`{field}` must be {_said(accepted)}."
+        + (f" Did you mean `{close[0]}`?" if close else "")
         + (f" It is {received}." if received else "")
         + (" To go without it, leave it out." if value is None else ""),
         **details,
@@ -287,10 +294,10 @@ def _unknown(name: object, known: list[str], field: str) -> InvalidArgument:
 
 
 def _accepted(info: inspect.Type) -> str | list[Any]:
-    """What a field accepts, in words or as the list of its values."""
+    """What a field accepts, in words (the type's own, if it has some) or as the list of its values."""
     match info:
         case inspect.Metadata():
-            return _accepted(info.type)
+            return (info.extra or {}).get(WORDS) or _accepted(info.type)
         case inspect.LiteralType():
             return list(info.values)
         case inspect.BoolType():
@@ -335,7 +342,11 @@ def _received(value: object, wanted: str) -> str:
         case float():
             return "" if wanted == "number" else "a number that is no integer"
         case str():
-            return f"text of {len(value)} characters"
+            return f"text of {_count(len(value), 'character')}"
         case list():
-            return f"a list of {len(value)} items"
+            return f"a list of {_count(len(value), 'item')}"
     return "an object"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

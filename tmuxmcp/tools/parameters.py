@@ -8,12 +8,19 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tmuxmcp import limits
+from tmuxmcp.arguments import WORDS
 from tmuxmcp.errors import InvalidArgument
 from tmuxmcp.terminal.targets import session_target
 from tmuxmcp.tools import Call
 
-PaneId = Annotated[str, Meta(pattern="^%[0-9]+$")]
-WindowId = Annotated[str, Meta(pattern="^@[0-9]+$")]
+PaneId = Annotated[
+    str,
+    Meta(pattern="^%[0-9]+$", extra={WORDS: "the id of a pane, such as %0 (list_panes shows them)"}),
+]
+WindowId = Annotated[
+    str,
+    Meta(pattern="^@[0-9]+$", extra={WORDS: "the id of a window, such as @0 (list_windows shows them)"}),
+]
 SessionName = Annotated[str, Meta(description="$N or exact name")]
 
 MaxLines = Annotated[int, Meta(ge=1, le=limits.CAPTURE_LINES_MAX)]
