@@ -124,7 +124,7 @@ class Demo:
         self._session, self._pane = made["session_id"], made["pane_id"]
         tell("A person can watch from another terminal, and type there too:")
         print(f"\n        {made['attach_command']}")
-        tell("All of this takes seconds. For time to do so: make demo PAUSE=5, or make demo KEEP=1.")
+        tell("This demo ends in seconds. To have time to attach: make demo PAUSE=5, or make demo KEEP=1.")
         expect("the directory", made["path"], str(self._directory))
 
     async def build(self) -> None:
@@ -210,6 +210,7 @@ class Demo:
         expect("the tmux server's end", gone["server_exited"], True)
         listed = await self._call("list_sessions")
         expect("the sessions", listed["sessions"], [])
+        tell("No session is left, and no tmux server.")
 
     async def _run(self, command: str, **arguments: Any) -> dict[str, Any]:
         ran = await self._call("run_shell_command", pane_id=self._pane, command=command, **arguments)
