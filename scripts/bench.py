@@ -128,7 +128,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure tmuxmcp beside other tmux servers.")
     add = parser.add_argument
     add("--rounds", type=int, default=30, help="samples of each product in a row (%(default)s)")
-    add("--starts", type=int, default=10, help="starts of each product (%(default)s)")
+    add("--starts", type=int, default=20, help="starts of each product (%(default)s)")
     add("--wait-seconds", type=float, default=30, help="length of the quiet wait (%(default)s)")
     add("--stream", type=int, default=STREAM, help="lines of the stream to follow (%(default)s)")
     add("--quick", action="store_true", help="few samples, a short wait, a short stream")

@@ -350,7 +350,8 @@ class Watch:
         the terminal is not in the mode in which commands run; and late while nothing is printed at all.
         """
         begun, pause, quiet = self._clock.now(), ticker.pause(), ticker.quiet
-        glance = _GLANCE_SECONDS if quiet < 0.2 else 5 * _GLANCE_SECONDS
+        soon = min(_GLANCE_SECONDS, max(_GLANCE_SECONDS / 4, least / 3))
+        glance = soon if quiet < 0.2 else 5 * _GLANCE_SECONDS
         # A prompt that came back is believed when it has been still for long enough: not later than then.
         due = min((each - quiet for each in (_STILL_SECONDS, _IGNORED_SECONDS) if each > quiet), default=1.0)
         latest = max(pause, min(limits.LOOK_SECONDS, self._deadline - begun, due))
