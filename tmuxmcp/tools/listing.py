@@ -74,7 +74,10 @@ class Pages(Generic[rows.Row]):
         keys, answers = await self._ask(call, place, asked, first)
         if not answers.keys() >= set(keys[offset : offset + limit]):  # a window has a number beyond
             keys, answers = await self._ask(call, place, asked, None)
-        (long.add if len(keys) > _FIRST[0] else long.discard)(this)
+        if len(keys) > _FIRST[0]:
+            long.add(this)
+        else:
+            long.discard(this)
         found = [self.kind.read(answers[key]) for key in keys[offset : offset + limit]]
         kept = found[: fits(found)]
         end = offset + len(kept)
