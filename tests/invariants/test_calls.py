@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from mcp import MCPError
@@ -58,6 +58,8 @@ async def test_invariant_6_all_sixteen_combinations_are_exact(toolsets: tuple[st
 
 
 @given(offer.settings, offer.server_states)
+@example(Settings(), "existing")
+@example(Settings(), "absent")
 @few
 async def test_invariant_6_what_is_off_is_neither_listed_nor_callable(
     chosen: Settings, state: ServerState

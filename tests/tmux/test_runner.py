@@ -109,6 +109,14 @@ async def test_a_process_that_outlives_its_streams_is_waited_for(processes: Proc
     assert answer.returncode == 5
 
 
+async def test_a_process_whose_streams_outlive_it_has_ended(processes: ProcessRunner) -> None:
+    """Something that it left running holds them."""
+    began = time.monotonic()
+    answer = await run(processes, "sh", "-c", "echo done; sleep 4 & exit 5", timeout=3)
+    assert answer == Output(5, b"done\n", "")
+    assert time.monotonic() - began < 3
+
+
 async def test_too_late(processes: ProcessRunner) -> None:
     began = time.monotonic()
     with pytest.raises(TmuxTimeout) as caught:
