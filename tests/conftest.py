@@ -1,9 +1,10 @@
-"""What all tests share: an environment without the developer's tmux, and sockets of their own."""
+"""What all tests share: an environment of their own, whoever runs them, and sockets of their own."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +26,11 @@ TMUX = os.environ.pop("TMUXMCP_TEST_TMUX", None) or shutil.which("tmux") or "tmu
 for name in list(os.environ):
     if name in {"TMUX", "TMUX_PANE", "TMUX_TMPDIR"} or name.startswith(("TMUXMCP_", "LIBTMUX_")):
         del os.environ[name]
+
+for sign in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(sign) is signal.SIG_IGN:
+        # As a job in the background has it, and so would have what it starts: there it is the default now.
+        signal.signal(sign, lambda number, frame: None)
 
 # Examples differ in what the machine does meanwhile, not only in their size.
 hypothesis.settings.register_profile("tmuxmcp", deadline=None, derandomize="CI" in os.environ)
