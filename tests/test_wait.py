@@ -92,6 +92,19 @@ async def test_the_next_prompt_is_new_though_it_looks_like_the_old_one(socket_pa
         assert waited.outcome == "matched"
 
 
+@pytest.mark.parametrize("asks", ["printf 'na''me? '", "echo 'na''me?'"])
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+async def test_an_answer_that_is_repeated_is_output(socket_path: Path, name: str, asks: str) -> None:
+    """The terminal shows what `read` is given; only a prompt would show it again."""
+    async with pane(socket_path, name) as p:
+        await p.run("true")
+        await typed(p, f'{asks}; read x; sleep 0.3; echo "$x"')
+        await p.screen("\nname?")
+        cursor = await typed(p, "hello")
+        waited = await wait(p, Wanted(matcher("hello")), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", ["hello"])
+
+
 async def test_text_that_is_cleared_and_printed_again(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         await p.run("echo DONE-1")

@@ -183,7 +183,7 @@ class Keyboard:
         if discipline is None or not discipline.canonical or not discipline.echo:
             return
         if self._terminal.is_starting(state.pane_id) or (name is not None and shells.has_editor(name)):
-            self._terminal.remember(state.pane_id, *_lines(text))
+            self._terminal.remember(state.pane_id, *_lines(text), prompted=True)
 
     def _expect(self, typed: Typed, text: str, *, entered: bool) -> None:
         """Expect what the panes do with the text: echo it, and not stay as they were."""

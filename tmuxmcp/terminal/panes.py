@@ -174,6 +174,8 @@ class TypedLine(NamedTuple):
 
     text: str
     at: int
+    prompted: bool = False
+    """Whether it is only expected behind a prompt: a line that is nothing else is output then."""
 
 
 class Open(NamedTuple):
@@ -238,12 +240,12 @@ class Terminal:
         memory = self.memory(pane_id)
         return not memory.prompted and self.clock.now() - memory.created < _STARTING_SECONDS
 
-    def remember(self, pane_id: str, *lines: str) -> list[TypedLine]:
+    def remember(self, pane_id: str, *lines: str, prompted: bool = False) -> list[TypedLine]:
         """Keep lines that are about to be typed, so that their echo is not taken for output.
 
         The last ones are kept, of at most `_TYPED_CHARACTERS` together.
         """
-        typed = [TypedLine(line, now_ms()) for line in lines if len(line) <= _TYPED_CHARACTERS]
+        typed = [TypedLine(line, now_ms(), prompted) for line in lines if len(line) <= _TYPED_CHARACTERS]
         kept = self.memory(pane_id).typed
         kept.extend(typed)
         while sum(len(line.text) for line in kept) > _TYPED_CHARACTERS:

@@ -291,9 +291,10 @@ class _Echo:
         self._used: Counter[str] = Counter()
 
     def without(self, text: str) -> str:
-        expected = Counter(line.text for line in tuple(self._typed) if line.at >= self._since)
+        found = [typed for typed in tuple(self._typed) if typed.at >= self._since and typed.text in text]
+        expected = Counter(typed.text for typed in found if not typed.prompted or typed.text != text.strip())
         for line, times in expected.items():
-            if line in text and self._used[line] < times:
+            if self._used[line] < times:
                 self._used[line] += 1
                 return text.replace(line, "", 1)
         return text
