@@ -105,6 +105,32 @@ async def test_an_answer_that_is_repeated_is_output(socket_path: Path, name: str
         assert (waited.outcome, list(waited.lines)) == ("matched", ["hello"])
 
 
+@pytest.mark.parametrize(
+    ("asks", "answer", "says"),
+    [
+        ("printf 'Su''re? '; stty -echo; read x; stty echo; sleep 0.3; echo", "y", "Ready to go"),
+        ("printf 'Su''re? '; read -rsn1 x; sleep 0.3; echo", "y", "Ready to go"),
+        ("printf 'Su''re? '; read -rsn1 x; sleep 0.3; echo", "y", "yes: Ready"),
+        ("printf 'Su''re? '; read x; sleep 0.3; echo", "y", "really"),
+        (
+            "printf 'Su''re? '; stty -echo; read x; stty echo; sleep 0.3; echo",
+            "token",
+            "bad token seen",
+        ),
+    ],
+)
+async def test_output_keeps_what_an_unseen_or_short_answer_has_in_common_with_it(
+    socket_path: Path, asks: str, answer: str, says: str
+) -> None:
+    async with pane(socket_path, "bash") as p:
+        await p.run("true")
+        await typed(p, f"{asks}; echo '{says}'")
+        await p.screen("\nSure? ")
+        cursor = await typed(p, answer)
+        waited = await wait(p, Wanted(matcher(says)), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", [says])
+
+
 async def test_text_that_is_cleared_and_printed_again(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         await p.run("echo DONE-1")

@@ -187,6 +187,7 @@ class Keyboard:
 
     def _expect(self, typed: Typed, text: str, *, entered: bool) -> None:
         """Expect what the panes do with the text: echo it, and not stay as they were."""
+        self._terminal.memory(typed.state.pane_id).tty = typed.state.tty
         self._expect_echo(typed.state, text)
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
@@ -198,8 +199,13 @@ class Keyboard:
 
     @contextmanager
     def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
-        """Keep the lines that are typed, so that their echo is not taken for output; unless it fails."""
-        lines = self._terminal.remember(pane_id, *_lines(text))
+        """Keep the lines that are typed, so that their echo is not taken for output; unless it fails.
+
+        At a password prompt the terminal is in the mode of whole lines, and shows none of them.
+        """
+        mode = Discipline.of(self._terminal.memory(pane_id).tty)
+        hidden = mode is not None and mode.canonical and not mode.echo
+        lines = self._terminal.remember(pane_id, *([] if hidden else _lines(text)))
         try:
             yield
         except ToolError:

@@ -206,6 +206,8 @@ class Memory:
     left: Look | None = None
     """The pane as the last command left it, with its shell at the prompt."""
     typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))
+    tty: str = ""
+    """Its terminal's device, once it has been looked at."""
 
 
 class Terminal:
@@ -300,4 +302,6 @@ class Terminal:
         )
         told, _, rest = printed.partition(f"{nonce}<")
         text = rest.partition(f"{nonce}>\n")[2]
-        return Look(State.parse(STATE.parse_one(printed, nonce)), text, told)
+        state = State.parse(STATE.parse_one(printed, nonce))
+        self.memory(pane_id).tty = state.tty
+        return Look(state, text, told)

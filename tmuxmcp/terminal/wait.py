@@ -9,6 +9,7 @@ is not output. On the alternate screen it is the rows that changed.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
@@ -291,12 +292,15 @@ class _Echo:
         self._used: Counter[str] = Counter()
 
     def without(self, text: str) -> str:
-        found = [typed for typed in tuple(self._typed) if typed.at >= self._since and typed.text in text]
-        expected = Counter(typed.text for typed in found if not typed.prompted or typed.text != text.strip())
+        expected = Counter(
+            typed.text
+            for typed in tuple(self._typed)
+            if typed.at >= self._since and not (typed.prompted and typed.text == text.strip())
+        )
         for line, times in expected.items():
-            if self._used[line] < times:
+            if self._used[line] < times and (echo := _as_words(line).search(text)):
                 self._used[line] += 1
-                return text.replace(line, "", 1)
+                return text[: echo.start()] + text[echo.end() :]
         return text
 
     def used(self) -> Counter[str]:
@@ -304,3 +308,8 @@ class _Echo:
 
     def restore(self, used: Counter[str]) -> None:
         self._used = used
+
+
+def _as_words(line: str) -> re.Pattern[str]:
+    """A typed line where it stands for itself: a short answer can be part of a word that a program prints."""
+    return re.compile(rf"(?<!\w){re.escape(line)}(?!\w)")
