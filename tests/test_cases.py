@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from statistics import median
 
 import anyio
@@ -15,6 +16,10 @@ import pytest
 from tests.conftest import TMUX
 from tests.session import Session, connected, meanwhile, own_session, place, said, together, until
 from tmuxmcp.terminal.panes import Discipline
+
+OWN = Path("/proc/self/cmdline")
+PYTHON = Path(OWN.read_text().partition("\0")[0]).name if OWN.exists() else "python"
+"""The name that this interpreter runs under: some are started by a loader of their own."""
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +203,7 @@ async def test_c16_one_long_line(session: Session, pane: str) -> None:
 @pytest.mark.parametrize(
     ("start", "program", "names"),
     [
-        (f"{sys.executable} -q", "python", "python"),
+        (f"{sys.executable} -q", PYTHON, PYTHON),
         ("sleep 30", "sleep", "sleep"),
         ("less here", "less", "less"),
     ],

@@ -88,9 +88,12 @@ async def test_the_longest_text_and_the_most_keys(server: Server, tools: Tools) 
 async def test_ctrl_c_ends_a_program(server: Server, tools: Tools) -> None:
     await server.sink()
     made = await tools("create_session")
-    await tools("respawn_pane", pane_id=made["pane_id"], command="exec sleep 999", kill=True)
-    await tools("send_keys", pane_id=made["pane_id"], keys=["C-c"])
+    await tools("respawn_pane", pane_id=made["pane_id"], command="echo runs; exec sleep 999", kill=True)
     with anyio.fail_after(20):
+        # A key that comes before the program is there is nobody's.
+        while "runs" not in await server.tmux("capture-pane", "-p", "-t", made["pane_id"]):
+            await anyio.sleep(0.01)
+        await tools("send_keys", pane_id=made["pane_id"], keys=["C-c"])
         while made["pane_id"] in await server.tmux("list-panes", "-a", "-F", "#{pane_id}"):
             await anyio.sleep(0.01)
 

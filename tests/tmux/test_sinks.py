@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -227,7 +228,10 @@ async def test_a_directory_is_literal(client: Client, ids: dict[str, str], tmp_p
         )
     )
     asked = command("display-message", "-t", target(made[0]["pane"]))
-    (row,) = await client.rows(listing=asked, template=Template(path="#{pane_current_path}"))
+    row = {"path": ""}
+    with anyio.fail_after(20):
+        while not row["path"]:  # the pane's process is on its way
+            (row,) = await client.rows(listing=asked, template=Template(path="#{pane_current_path}"))
     assert row["path"] == str(directory)
     assert not (directory / "hit").exists()
 
