@@ -60,7 +60,7 @@ def main() -> int:
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(report, indent=1) + "\n")
     if options.write:
-        write(table, rows, names)
+        write(table, rows, products)
     return 0
 
 
@@ -114,14 +114,15 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write(table: str, rows: list[Row], names: list[str]) -> None:
+def write(table: str, rows: list[Row], products: list[Product]) -> None:
     """Put the table and the plots into the documentation."""
     before, rest = PAGE.read_text().split(BEGIN)
     facts = machine()
     said = f"{facts['system']}, {facts['cores']} cores, tmux {facts['tmux'].removeprefix('tmux ')}, "
-    said += f"Python {facts['python']}, mcp {facts['mcp']}."
+    others = ", ".join(product.requirement.replace("==", " ") for product in products if product.requirement)
+    said += f"Python {facts['python']}, mcp {facts['mcp']}; {others or 'no other server'}."
     PAGE.write_text(f"{before}{BEGIN}{said}\n\n{table}{END}{rest.split(END)[1]}")
-    (PAGE.parent / "images" / "growth.svg").write_text(bench_plot.svg(rows, names))
+    (PAGE.parent / "images" / "growth.svg").write_text(bench_plot.svg(rows, [product.name for product in products]))
 
 
 def _options() -> argparse.Namespace:

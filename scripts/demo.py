@@ -80,10 +80,11 @@ def expect(what: str, found: object, expected: object) -> None:
 class Demo:
     """The client's side of the tour. Each step is a method; its docstring is what is shown."""
 
-    def __init__(self, client: Client, directory: Path, keep: bool) -> None:
+    def __init__(self, client: Client, directory: Path, *, keep: bool, slow: bool) -> None:
         self._client = client
         self._directory = directory
         self._keep = keep
+        self._slow = slow
         self._session = ""
         self._pane = ""
         self._cursor = ""
@@ -124,7 +125,8 @@ class Demo:
         self._session, self._pane = made["session_id"], made["pane_id"]
         tell("A person can watch from another terminal, and type there too:")
         print(f"\n        {made['attach_command']}")
-        tell("This demo ends in seconds. To have time to attach: make demo PAUSE=5, or make demo KEEP=1.")
+        if not self._slow:
+            tell("This demo ends in seconds. To have time to attach: make demo PAUSE=5, or make demo KEEP=1.")
         expect("the directory", made["path"], str(self._directory))
 
     async def build(self) -> None:
@@ -293,7 +295,7 @@ async def tour(directory: Path, pause: float, keep: bool) -> None:
     begun = time.monotonic()
     with open(directory / "stderr", "w") as errors:
         async with Client(stdio_client(parameters, errlog=errors)) as client:
-            demo = Demo(client, directory, keep)
+            demo = Demo(client, directory, keep=keep, slow=keep or pause > 0)
             for number, step in enumerate(demo.steps, 1):
                 if number > 2:
                     await anyio.sleep(pause)

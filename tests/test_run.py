@@ -267,7 +267,7 @@ async def test_after_a_timeout_the_command_goes_on(socket_path: Path) -> None:
     async with pane(socket_path, "bash") as p:
         ending = await p.run("echo early; sleep 60", timeout=0.5)
         assert (*told(ending), ending.running) == ("timed_out", None, "early", True)
-        assert ending.note == "'sleep' has the terminal."
+        assert ending.note.startswith("'sleep' has the terminal. Answer it with send_keys")
         with pytest.raises(PaneBusy, match="sleep"):
             await p.run("echo no")
 

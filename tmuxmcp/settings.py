@@ -302,10 +302,7 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
             suffixes = [setting.field.upper() for setting in SETTINGS]
             close = difflib.get_close_matches(name.removeprefix(PREFIX), suffixes, n=1)
             hint = f" Did you mean {PREFIX}{close[0]}?" if close else ""
-            raise StartupError(
-                f"{name} is no setting of tmuxmcp.{hint} Valid: {', '.join(known)}; "
-                f"{RELAY_PREFIX}* for the relay."
-            )
+            raise StartupError(f"{name} is no setting of tmuxmcp.{hint} Valid: {', '.join(known)}.")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -65,7 +65,7 @@ class Readiness(Enum):
     PROMPT = "the shell is at its prompt"
     NOT_YET = (
         "the shell is still starting, runs something of its own, or waits for input. Look with "
-        "snapshot_pane; then call again with a longer timeout, or answer with send_keys"
+        "snapshot_pane; answer with send_keys, or wait with wait_for_text and call again"
     )
 
 

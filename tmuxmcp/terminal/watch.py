@@ -381,7 +381,10 @@ def _held(state: State) -> str:
     if shells.shell(state.program):
         return ""
     painted = " and has painted the whole screen: see it with snapshot_pane" if state.alternate else ""
-    return f"{state.program[:80]!r} has the terminal{painted}."
+    return (
+        f"{state.program[:80]!r} has the terminal{painted}. Answer it with send_keys, or wait for the end with "
+        "wait_for_text and `run`."
+    )
 
 
 # What tmux writes into the last row of a dead pane, and the empty rows above it.
