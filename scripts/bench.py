@@ -122,7 +122,9 @@ def write(table: str, rows: list[Row], products: list[Product]) -> None:
     others = ", ".join(product.requirement.replace("==", " ") for product in products if product.requirement)
     said += f"Python {facts['python']}, mcp {facts['mcp']}; {others or 'no other server'}."
     PAGE.write_text(f"{before}{BEGIN}{said}\n\n{table}{END}{rest.split(END)[1]}")
-    (PAGE.parent / "images" / "growth.svg").write_text(bench_plot.svg(rows, [product.name for product in products]))
+    (PAGE.parent / "images" / "growth.svg").write_text(
+        bench_plot.svg(rows, [product.name for product in products])
+    )
 
 
 def _options() -> argparse.Namespace:

@@ -143,9 +143,7 @@ class Bench:
         def all_of_it(text: str) -> bool:
             numbers = [int(line) for line in _lines(text) if line.isdigit()]
             if numbers != list(range(1, SEQ + 1)):
-                raise Wrong(
-                    f"only {len(numbers)} of {SEQ} lines" if _succeeded(text) else "never ends"
-                )
+                raise Wrong(f"only {len(numbers)} of {SEQ} lines" if _succeeded(text) else "never ends")
             return _succeeded(text)
 
         work("run `true`", "true", 6, _succeeded)
