@@ -12,8 +12,9 @@ import anyio
 import pytest
 
 from tests.panes import Pane, pane
-from tmuxmcp.errors import NotFound, PaneBusy, PaneDead, PaneInMode, PaneSynchronized
+from tmuxmcp.errors import NotFound, PaneBusy, PaneDead, PaneInMode, PaneSynchronized, TmuxFailed
 from tmuxmcp.terminal.keyboard import Stroke, Typed
+from tmuxmcp.terminal.panes import Look
 from tmuxmcp.terminal.run import Runner
 from tmuxmcp.terminal.shells import KILL, Marks, is_mark
 from tmuxmcp.terminal.watch import Ending
@@ -270,6 +271,48 @@ async def test_after_a_timeout_the_command_goes_on(socket_path: Path) -> None:
         assert ending.note.startswith("'sleep' has the terminal. Answer it with send_keys")
         with pytest.raises(PaneBusy, match="sleep"):
             await p.run("echo no")
+
+
+async def test_a_look_that_fails_is_taken_again(socket_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be no descriptor, or somebody kills a client: the command goes on."""
+    looks: list[int] = []
+
+    async with pane(socket_path, "bash") as p:
+        look = p.terminal.look
+
+        async def fail_twice(*args: Any, **options: Any) -> Look:
+            looks.append(len(looks))
+            if 2 <= looks[-1] < 4:
+                raise TmuxFailed("It ended with -11 and said nothing.")
+            return await look(*args, **options)
+
+        await p.run("true")
+        monkeypatch.setattr(p.terminal, "look", fail_twice)
+        assert told(await p.run("echo begin; sleep 0.5; echo end; (exit 5)")) == (
+            "completed",
+            5,
+            "begin\nend\n",
+        )
+        assert len(looks) > 4
+
+
+@pytest.mark.parametrize(
+    ("shell", "prompt", "asks", "answer"),
+    [
+        ("bash", "PS1='root@vm:# '", "read -e -p 'root: ' x", "hello"),
+        ("bash", "PS1='$ '", "read -e -p '$HOME? ' x", "hello"),
+        ("zsh", "PS1='vm%# '", "vared -p 'vm> ' x", "hello"),
+        ("fish", "function fish_prompt; echo 'root# '; end", "read -P 'root: ' x", "hello"),
+    ],
+)
+async def test_a_question_that_begins_like_the_prompt_is_no_prompt(
+    socket_path: Path, shell: str, prompt: str, asks: str, answer: str
+) -> None:
+    async with pane(socket_path, shell, rc=f"x=\n{prompt}\n" if shell == "zsh" else f"{prompt}\n") as p:
+        ending = await p.run(f"{asks}; echo \"got $x\"; sh -c 'exit 4'", timeout=1.5)
+        assert (ending.outcome, ending.running) == ("timed_out", True)
+        await p.type(answer, "Enter")
+        assert "got hello" in await p.screen("got hello")
 
 
 async def test_a_full_screen_program_covers_the_output_and_nothing_else(socket_path: Path) -> None:

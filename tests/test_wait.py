@@ -106,6 +106,43 @@ async def test_an_answer_that_is_repeated_is_output(socket_path: Path, name: str
 
 
 @pytest.mark.parametrize(
+    "does",
+    [
+        'read x; sleep 0.3; echo "got $x"',
+        'read x; sleep 0.3; echo "$x world"',
+        'read x; sleep 0.3; echo "<$x>"',
+        "bash -c 'read x; sleep 0.3; echo \"got $x\"'",
+    ],
+)
+async def test_an_answer_among_other_words_is_output(socket_path: Path, does: str) -> None:
+    async with pane(socket_path, "bash") as p:
+        await p.run("true")
+        await typed(p, f"printf 'na''me? '; {does}")
+        await p.screen("\nname?")
+        cursor = await typed(p, "hello")
+        begun = anyio.current_time()
+        waited = await wait(p, Wanted(matcher("hello")), cursor=cursor)
+        assert (waited.outcome, len(waited.lines)) == ("matched", 1)
+        assert "name?" not in waited.lines[0]
+        assert anyio.current_time() - begun > 0.2
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+async def test_what_is_typed_ahead_of_a_program_is_shown_twice(
+    socket_path: Path, name: str, known: bool
+) -> None:
+    async with pane(socket_path, name) as p:
+        if known:
+            await p.run("true")
+        await typed(p, "sleep 1")
+        await p.program("sleep")
+        cursor = await typed(p, "sleep 0.5; echo READY")
+        waited = await wait(p, Wanted(matcher("READY")), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", ["READY"])
+
+
+@pytest.mark.parametrize(
     ("asks", "answer", "says"),
     [
         ("printf 'Su''re? '; stty -echo; read x; stty echo; sleep 0.3; echo", "y", "Ready to go"),

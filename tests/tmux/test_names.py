@@ -79,7 +79,7 @@ def samples(kind: NameKind) -> list[str]:
         chr(dice.randrange(0x3000, 0x20000)) for _ in range(4000)
     ]
     letters = [letter for letter in letters if unicodedata.category(letter) not in {"Cn", "Cs"}]
-    # The C library, and with it tmux, can be older than Python's tables: it shows what it does not know in octal.
+    # The C library, and with it tmux, can be older than Python: it shows what it does not know in octal.
     letters = [letter for letter in letters if not letter.isprintable() or _C.wcwidth(ord(letter)) >= 0]
     made = ["".join(dice.choices(letters, k=40)) for _ in range(60)]
     made += ["".join(dice.choices("ab$;'\"%*?[]{}()~^&|<>,!@=+- /\\#:.", k=8)) for _ in range(150)]

@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ToolError
-from tmuxmcp.terminal import shells
 from tmuxmcp.terminal.panes import STATE, Discipline, State, Terminal
 from tmuxmcp.tmux.client import TIMEOUT
 from tmuxmcp.tmux.command import Arg, Command, command, target
@@ -175,14 +174,9 @@ class Keyboard:
         return question.answer(printed)
 
     def _expect_echo(self, state: State, text: str) -> None:
-        """Expect a second echo of what was typed ahead of a prompt: the line editor shows it again."""
-        memory = self._terminal.memory(state.pane_id)
-        if memory.open or memory.run.locked():
-            return  # What a command reads is echoed once; when it repeats it, that is output.
-        name, discipline = shells.shell(state.program), Discipline.of(state.tty)
-        if discipline is None or not discipline.canonical or not discipline.echo:
-            return
-        if self._terminal.is_starting(state.pane_id) or (name is not None and shells.has_editor(name)):
+        """Expect a second echo of what may be typed ahead of a prompt: a line editor shows it again."""
+        discipline = Discipline.of(state.tty)
+        if discipline is not None and discipline.canonical and discipline.echo:
             self._terminal.remember(state.pane_id, *_lines(text), prompted=True)
 
     def _expect(self, typed: Typed, text: str, *, entered: bool) -> None:

@@ -175,7 +175,7 @@ class TypedLine(NamedTuple):
     text: str
     at: int
     prompted: bool = False
-    """Whether it is only expected behind a prompt: a line that is nothing else is output then."""
+    """Whether it is expected behind a shell's prompt, and nowhere else."""
 
 
 class Open(NamedTuple):
@@ -201,6 +201,8 @@ class Memory:
     """The row in which a line was ended for somebody else, until its program has been seen to move on."""
     prompt: str = ""
     """A prompt that looks like that of an unfinished line, and is not."""
+    shown_prompt: str = ""
+    """The prompt at which a command was typed last, up to the cursor."""
     open: Open | None = None
     """The last command, while it has not been seen to end: it may read what is typed next."""
     left: Look | None = None

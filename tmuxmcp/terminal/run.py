@@ -101,6 +101,8 @@ class Runner:
             return await self._gone(before.state, watch.seen if watch else "")
         if ending:
             self._memory.left = ending.left
+            if ending.left:
+                self._memory.shown_prompt = ending.left.last_line
             self._memory.open = Open(marks, prompt.last_line) if ending.running else None
         return ending
 
@@ -161,6 +163,7 @@ class Runner:
             waits = ready is Readiness.PROMPT and shown and self._has_taken(look, ticker.quiet)
             if waits and await self._is_over(look):
                 self._memory.prompted, self._memory.open = True, None
+                self._memory.shown_prompt = look.last_line
                 return look
             if clock.now() >= deadline:
                 return None

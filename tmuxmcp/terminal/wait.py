@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
 
-from tmuxmcp.errors import InvalidCursor, NoServer, NotFound, ServerGone, TmuxTimeout
+from tmuxmcp.errors import InvalidCursor, NoServer, NotFound, ServerGone, TmuxFailed, TmuxTimeout
 from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.capture import find, nearby
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
@@ -22,7 +22,7 @@ from tmuxmcp.terminal.cursor import Cursor, Mark
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
-from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal, TypedLine
+from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Memory, Terminal
 from tmuxmcp.terminal.place import Place
 from tmuxmcp.terminal.stream import Ask, Stream
 from tmuxmcp.terminal.witness import Witness
@@ -102,7 +102,7 @@ class Wait:
             self._wanted.run.check(look.state)
         self._cursor = cursor or here
         self._printed = self._cursor.printed
-        self._echo = _Echo(self._terminal.memory(self._pane_id).typed, self._cursor.taken)
+        self._echo = _Echo(self._terminal.memory(self._pane_id), self._cursor.taken)
         if cursor is None and look.state.alternate:
             self._painted = await self._rows()
         self._before = await self._was_there(look, cursor)
@@ -137,7 +137,7 @@ class Wait:
                     fresh = (look.state, look.text) != (last.state, last.text)
                     if fresh:
                         ticker.changed()
-                except TmuxTimeout:
+                except (TmuxTimeout, TmuxFailed):
                     if self._clock.now() >= self._deadline:
                         return self._ended("timeout", look, note=_SILENT)
                     ticker.changed()  # Nobody looked, so nothing is known of any silence.
@@ -196,7 +196,7 @@ class Wait:
                 continue
             hits = await matcher.search_lines([line.text for line in lines])
             if new := [hit for hit in hits if hit.end > lines[hit.line].old]:
-                matched = list(dict.fromkeys(lines[hit.line].text for hit in new))[:_MATCHED_LINES]
+                matched = list(dict.fromkeys(lines[hit.line].shown for hit in new))[:_MATCHED_LINES]
                 return self._ended(cast(Outcome, outcome), look, pattern=new[0].pattern, lines=matched)
         return None
 
@@ -208,7 +208,7 @@ class Wait:
         self._tail.clear()
         self._tail.extend(row.rstrip() for row in rows if row.strip())
         self._partial = ""
-        return [_Line(self._echo.without(row), 0) for row in changed if row.strip()]
+        return [_Line(self._echo.without(row), 0, row) for row in changed if row.strip()]
 
     async def _printed_since(self, look: Look) -> list[_Line]:
         """The lines that were ended since the cursor, and the one that is not; the cursor moves on."""
@@ -216,7 +216,7 @@ class Wait:
         old = self._printed if place.line < len(stream.lines) and not place.lost else 0
         end = max(place.line, stream.unfinished)
         texts = [stream.lines[at] for at in place.rewritten]
-        lines = [_Line(text, 0) for text in texts]
+        lines = [_Line(text, 0, text) for text in texts]
         lines += [
             self._line(stream.lines[at], old if at == place.line else 0) for at in range(place.line, end)
         ]
@@ -232,7 +232,7 @@ class Wait:
 
     def _line(self, text: str, old: int) -> _Line:
         """A line of which the first `old` characters were there before, without what we typed into it."""
-        return _Line(text[:old] + self._echo.without(text[old:]), old)
+        return _Line(text[:old] + self._echo.without(text[old:]), old, text)
 
     async def _read(self, seen: Stream | None = None) -> tuple[Stream, Place]:
         stream, place = await find(self._terminal.client, self._pane_id, self._cursor, seen)
@@ -281,35 +281,46 @@ class _Line(NamedTuple):
 
     text: str
     old: int
+    shown: str
+    """With the echo of what was typed."""
 
 
 class _Echo:
     """Takes the echo of what this process typed out of what a pane shows, each typed line once."""
 
-    def __init__(self, typed: Sequence[TypedLine], since: int) -> None:
-        self._typed = typed
+    def __init__(self, memory: Memory, since: int) -> None:
+        self._memory = memory
         self._since = since
-        self._used: Counter[str] = Counter()
+        self._used: Counter[tuple[str, bool]] = Counter()
 
     def without(self, text: str) -> str:
-        expected = Counter(
-            typed.text
-            for typed in tuple(self._typed)
-            if typed.at >= self._since and not (typed.prompted and typed.text == text.strip())
-        )
-        for line, times in expected.items():
-            if self._used[line] < times and (echo := _as_words(line).search(text)):
-                self._used[line] += 1
-                return text[: echo.start()] + text[echo.end() :]
+        typed = (line for line in tuple(self._memory.typed) if line.at >= self._since)
+        for (line, prompted), times in Counter((each.text, each.prompted) for each in typed).items():
+            if self._used[line, prompted] < times:
+                start = self._behind_prompt(line, text) if prompted else _as_words(line, text)
+                if start is not None:
+                    self._used[line, prompted] += 1
+                    return text[:start] + text[start + len(line) :]
         return text
 
-    def used(self) -> Counter[str]:
+    def _behind_prompt(self, line: str, text: str) -> int | None:
+        """Where the line stands behind a shell's prompt."""
+        prompt = text.rstrip().removesuffix(line)
+        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt.rstrip()
+        return len(prompt) if text.startswith(prompt + line) and (known or _PROMPT.search(prompt)) else None
+
+    def used(self) -> Counter[tuple[str, bool]]:
         return self._used.copy()
 
-    def restore(self, used: Counter[str]) -> None:
+    def restore(self, used: Counter[tuple[str, bool]]) -> None:
         self._used = used
 
 
-def _as_words(line: str) -> re.Pattern[str]:
-    """A typed line where it stands for itself: a short answer can be part of a word that a program prints."""
-    return re.compile(rf"(?<!\w){re.escape(line)}(?!\w)")
+def _as_words(line: str, text: str) -> int | None:
+    """Where a line stands for itself: a short answer can be part of a word that a program prints."""
+    found = re.search(rf"(?<!\w){re.escape(line)}(?!\w)", text)
+    return found.start() if found else None
+
+
+_PROMPT: Final = re.compile("[$#%>\u276f\u279c\u00bb\u203a\u03bb] *\\Z")
+"""How the prompts of shells end, where none is known."""

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Literal, NamedTuple
 
 from tmuxmcp import limits
-from tmuxmcp.errors import ServerGone, TmuxTimeout
+from tmuxmcp.errors import ServerGone, TmuxFailed, TmuxTimeout
 from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.capture import read
 from tmuxmcp.terminal.clock import Progress, Ticker
@@ -149,8 +149,9 @@ class Watch:
             try:
                 with self._witness.looking():
                     look = await self._look(ROWS_BACK, along=place.commands)
-            except TmuxTimeout:
+            except (TmuxTimeout, TmuxFailed):
                 if self._clock.now() < self._deadline:
+                    await ticker.rest()
                     continue
                 return Ending("timed_out", marks=self._marks, state=typed, running=True, note=_SILENT)
             cursor = place.parse(look.told)[0]
@@ -382,8 +383,8 @@ def _held(state: State) -> str:
         return ""
     painted = " and has painted the whole screen: see it with snapshot_pane" if state.alternate else ""
     return (
-        f"{state.program[:80]!r} has the terminal{painted}. Answer it with send_keys, or wait for the end with "
-        "wait_for_text and `run`."
+        f"{state.program[:80]!r} has the terminal{painted}. Answer it with send_keys, or wait for its end "
+        "with wait_for_text and `run`."
     )
 
 

@@ -25,6 +25,8 @@ MAX_PROCESSES: Final = 4
 WORKING_SECONDS: Final = 0.5
 """A process that takes longer (`wait-for`) is waiting and not working: it gives its place to others."""
 
+_PIPES_SECONDS: Final = 0.05
+"""Longer than most processes take."""
 _CHUNK: Final = 1 << 16
 _SCRUBBED: Final = ("TMUXMCP_", "LIBTMUX_")
 
@@ -104,7 +106,6 @@ class ProcessRunner:
                             return await child.output()
                         self._places.release()
                         placed = False
-                        child.watch_end()
                         return await child.output()
                     finally:
                         await child.end()
@@ -183,7 +184,7 @@ class _Child:
     """A started process: the event loop drains its pipes, and then notices its end.
 
     A process closes its pipes when it ends, and has most often ended by the time that we see it: so its end
-    is watched for only then, or when it is asked for, as something else may hold the pipes for longer.
+    is watched for only then, or after `_PIPES_SECONDS`, as something else may hold the pipes for longer.
     """
 
     def __init__(
@@ -204,6 +205,7 @@ class _Child:
             self._answer[fd] = []
             self._watch(fd)
         self._pidfd: int | None = None
+        self._pipes = self._loop.call_later(_PIPES_SECONDS, self._watch_end)
 
     async def output(self) -> Output:
         """The answer, once the process has ended."""
@@ -218,6 +220,7 @@ class _Child:
 
     async def end(self) -> None:
         """Kill the process if it is still there, reap it, and close everything; never interrupted."""
+        self._pipes.cancel()
         if self._process.returncode is None:
             self._process.kill()
             with anyio.move_on_after(1, shield=True):
@@ -250,7 +253,7 @@ class _Child:
         if not data:
             self._unwatch(fd)
             if not self._open:
-                self.watch_end()
+                self._watch_end()
             return False
         if self._begun is not None:
             self._begun()
@@ -262,16 +265,16 @@ class _Child:
             return False
         return True
 
-    def watch_end(self) -> None:
+    def _watch_end(self) -> None:
         """Notice the end of the process, whoever still holds its pipes."""
         if self._process.poll() is not None:
             self._ended()
         elif self._pidfd is None:
             self._pidfd = _pidfd(self._process.pid)
             if self._pidfd is None:
-                self._loop.call_later(0.001, self.watch_end)
+                self._loop.call_later(0.001, self._watch_end)
             else:
-                self._loop.add_reader(self._pidfd, self.watch_end)
+                self._loop.add_reader(self._pidfd, self._watch_end)
 
     def _ended(self) -> None:
         """Take the rest of the answer: what the process wrote is in the pipes by now."""
