@@ -142,6 +142,29 @@ async def test_what_is_typed_ahead_of_a_program_is_shown_twice(
         assert (waited.outcome, list(waited.lines)) == ("matched", ["READY"])
 
 
+@pytest.mark.parametrize("before", ["> ", "=> ", "100% "])
+async def test_what_a_program_makes_of_its_input_is_output(socket_path: Path, before: str) -> None:
+    """It stands behind what a prompt may look like, while the program that was typed to still runs."""
+    async with pane(socket_path, "bash") as p:
+        await typed(p, f"sed -u 's/^/{before}/'")
+        await p.program("sed")
+        for line in ("hello", "hello again"):
+            cursor = await typed(p, line)
+            waited = await wait(p, Wanted(matcher(f"{before}hello")), cursor=cursor)
+            assert (waited.outcome, list(waited.lines)) == ("matched", [before + line])
+
+
+@pytest.mark.parametrize("reads", ["read -rs k; echo", "read -r k"])
+async def test_an_answer_behind_what_looks_like_a_prompt_is_output(socket_path: Path, reads: str) -> None:
+    async with pane(socket_path, "bash") as p:
+        await p.run("true")
+        await typed(p, f"printf 'ke''y? '; {reads}; sleep 0.3; bash -c 'echo \"> $1\"' - \"$k\"")
+        await p.screen("\nkey?")
+        cursor = await typed(p, "hello")
+        waited = await wait(p, Wanted(matcher("hello")), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", ["> hello"])
+
+
 @pytest.mark.parametrize(
     ("asks", "answer", "says"),
     [

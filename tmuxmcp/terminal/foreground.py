@@ -31,15 +31,22 @@ class Process(NamedTuple):
         return "-i" in options or all(each.startswith("-") and "c" not in each for each in options)
 
 
+def group_of(pid: int) -> int:
+    """The foreground process group of a process's terminal, or 0 where only `ps` tells."""
+    with suppress(OSError, ValueError, IndexError):
+        # Linux says it without a process: field 8 of stat.
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return int(stat.rpartition(")")[2].split()[5])
+    return 0
+
+
 async def foreground(state: State, runner: Runner) -> Process | None:
     """The foreground process of a pane, or None when the system does not say."""
-    group = 0
-    with suppress(OSError, ValueError, IndexError):
-        # Linux says it without a process: field 8 of stat is the terminal's foreground group.
-        stat = Path(f"/proc/{state.pid}/stat").read_text(errors="replace")
-        group = int(stat.rpartition(")")[2].split()[5])
-        line = Path(f"/proc/{group}/cmdline").read_bytes().decode(errors="replace")
-        return Process(group, line.removesuffix("\0").split("\0") if line else [])
+    group = group_of(state.pid)
+    with suppress(OSError):
+        if group:
+            line = Path(f"/proc/{group}/cmdline").read_bytes().decode(errors="replace")
+            return Process(group, line.removesuffix("\0").split("\0") if line else [])
     if not group:
         for pid, _, group, args in await _processes(state, runner):
             if pid == group:

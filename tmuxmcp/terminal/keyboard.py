@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ToolError
-from tmuxmcp.terminal.panes import STATE, Discipline, State, Terminal
+from tmuxmcp.terminal.foreground import group_of
+from tmuxmcp.terminal.panes import ANY, STATE, Discipline, State, Terminal, TypedLine
 from tmuxmcp.tmux.client import TIMEOUT
 from tmuxmcp.tmux.command import Arg, Command, command, target
 from tmuxmcp.tmux.records import Template, new_nonce
@@ -173,16 +174,17 @@ class Keyboard:
         )
         return question.answer(printed)
 
-    def _expect_echo(self, state: State, text: str) -> None:
-        """Expect a second echo of what may be typed ahead of a prompt: a line editor shows it again."""
-        discipline = Discipline.of(state.tty)
-        if discipline is not None and discipline.canonical and discipline.echo:
-            self._terminal.remember(state.pane_id, *_lines(text), prompted=True)
+    def _expect_prompt(self, state: State, text: str) -> Sequence[TypedLine]:
+        if Discipline.of(state.tty) != _WHOLE_LINES:
+            return []
+        group = ANY if self._terminal.is_starting(state.pane_id) else group_of(state.pid)
+        return self._terminal.remember(state.pane_id, *_lines(text), ahead_of=group)
 
     def _expect(self, typed: Typed, text: str, *, entered: bool) -> None:
-        """Expect what the panes do with the text: echo it, and not stay as they were."""
-        self._terminal.memory(typed.state.pane_id).tty = typed.state.tty
-        self._expect_echo(typed.state, text)
+        """Expect the panes not to stay as they were, and what could not be known before the stroke."""
+        if self._terminal.memory(typed.state.pane_id).seen is None:
+            self._expect_prompt(typed.state, text)
+        self._terminal.memory(typed.state.pane_id).seen = typed.state
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
         if entered or _LINE_END.search(text):
@@ -195,11 +197,15 @@ class Keyboard:
     def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
         """Keep the lines that are typed, so that their echo is not taken for output; unless it fails.
 
-        At a password prompt the terminal is in the mode of whole lines, and shows none of them.
+        In the mode of whole lines the terminal itself echoes them at once, and a line editor once more when
+        its prompt comes; at a password prompt neither does.
         """
-        mode = Discipline.of(self._terminal.memory(pane_id).tty)
+        seen = self._terminal.memory(pane_id).seen
+        mode = Discipline.of(seen.tty) if seen else None
         hidden = mode is not None and mode.canonical and not mode.echo
         lines = self._terminal.remember(pane_id, *([] if hidden else _lines(text)))
+        if seen is not None:
+            lines += self._expect_prompt(seen, text)
         try:
             yield
         except ToolError:
@@ -250,6 +256,8 @@ _WINDOW: Final = Template(
     receives=f"#{{==:{_REFUSES}{_HIDDEN}#{{?pane_synchronized,,1}},}}",
     brackets="#{bracket_paste_flag}",
 )
+
+_WHOLE_LINES: Final = Discipline(canonical=True, echo=True)
 
 # Each byte is an argument of three characters, of which tmux takes 1000 in one command.
 _HEX_BYTES: Final = 500

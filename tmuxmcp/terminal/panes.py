@@ -167,6 +167,7 @@ _STARTING_SECONDS = 10.0
 _LAST_SECONDS = 1.0
 _MEMORIES = 256
 _TYPED_CHARACTERS = 16_000
+ANY = -1
 
 
 class TypedLine(NamedTuple):
@@ -174,8 +175,9 @@ class TypedLine(NamedTuple):
 
     text: str
     at: int
-    prompted: bool = False
-    """Whether it is expected behind a shell's prompt, and nowhere else."""
+    ahead_of: int | None = None
+    """The foreground process group that it was typed ahead of, if it is expected behind the prompt that
+    comes after it, and nowhere else. 0 where the system does not say, `ANY` where any prompt is the one."""
 
 
 class Open(NamedTuple):
@@ -208,8 +210,8 @@ class Memory:
     left: Look | None = None
     """The pane as the last command left it, with its shell at the prompt."""
     typed: deque[TypedLine] = field(default_factory=lambda: deque(maxlen=32))
-    tty: str = ""
-    """Its terminal's device, once it has been looked at."""
+    seen: State | None = None
+    """Its state when it was looked at last."""
 
 
 class Terminal:
@@ -244,12 +246,12 @@ class Terminal:
         memory = self.memory(pane_id)
         return not memory.prompted and self.clock.now() - memory.created < _STARTING_SECONDS
 
-    def remember(self, pane_id: str, *lines: str, prompted: bool = False) -> list[TypedLine]:
+    def remember(self, pane_id: str, *lines: str, ahead_of: int | None = None) -> list[TypedLine]:
         """Keep lines that are about to be typed, so that their echo is not taken for output.
 
         The last ones are kept, of at most `_TYPED_CHARACTERS` together.
         """
-        typed = [TypedLine(line, now_ms(), prompted) for line in lines if len(line) <= _TYPED_CHARACTERS]
+        typed = [TypedLine(line, now_ms(), ahead_of) for line in lines if len(line) <= _TYPED_CHARACTERS]
         kept = self.memory(pane_id).typed
         kept.extend(typed)
         while sum(len(line.text) for line in kept) > _TYPED_CHARACTERS:
@@ -305,5 +307,5 @@ class Terminal:
         told, _, rest = printed.partition(f"{nonce}<")
         text = rest.partition(f"{nonce}>\n")[2]
         state = State.parse(STATE.parse_one(printed, nonce))
-        self.memory(pane_id).tty = state.tty
+        self.memory(pane_id).seen = state
         return Look(state, text, told)

@@ -19,10 +19,10 @@ from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.capture import find, nearby
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.cursor import Cursor, Mark
-from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
+from tmuxmcp.terminal.foreground import foreground, group_of, mode_of_prompt
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
-from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Memory, Terminal
+from tmuxmcp.terminal.panes import ANY, REPLACED, Discipline, Look, Memory, Terminal
 from tmuxmcp.terminal.place import Place
 from tmuxmcp.terminal.stream import Ask, Stream
 from tmuxmcp.terminal.witness import Witness
@@ -285,34 +285,50 @@ class _Line(NamedTuple):
     """With the echo of what was typed."""
 
 
+_Expected = tuple[str, int | None]
+"""The text of a typed line, and what it was typed ahead of."""
+
+
 class _Echo:
     """Takes the echo of what this process typed out of what a pane shows, each typed line once."""
 
     def __init__(self, memory: Memory, since: int) -> None:
         self._memory = memory
         self._since = since
-        self._used: Counter[tuple[str, bool]] = Counter()
+        self._used: Counter[_Expected] = Counter()
 
     def without(self, text: str) -> str:
         typed = (line for line in tuple(self._memory.typed) if line.at >= self._since)
-        for (line, prompted), times in Counter((each.text, each.prompted) for each in typed).items():
-            if self._used[line, prompted] < times:
-                start = self._behind_prompt(line, text) if prompted else _as_words(line, text)
+        for expected, times in Counter((each.text, each.ahead_of) for each in typed).items():
+            if self._used[expected] < times:
+                line, ahead_of = expected
+                start = _as_words(line, text) if ahead_of is None else self._prompted(line, text, ahead_of)
                 if start is not None:
-                    self._used[line, prompted] += 1
+                    self._used[expected] += 1
                     return text[:start] + text[start + len(line) :]
         return text
 
-    def _behind_prompt(self, line: str, text: str) -> int | None:
-        """Where the line stands behind a shell's prompt."""
-        prompt = text.rstrip().removesuffix(line)
-        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt.rstrip()
-        return len(prompt) if text.startswith(prompt + line) and (known or _PROMPT.search(prompt)) else None
+    def _prompted(self, line: str, text: str, ahead_of: int) -> int | None:
+        """Where the line stands behind the prompt that came after the process that it was typed ahead of.
 
-    def used(self) -> Counter[tuple[str, bool]]:
+        What looks like a prompt is one only if that process has ended: it may print the line itself.
+        """
+        prompt = text.rstrip().removesuffix(line)
+        if not text.startswith(prompt + line):
+            return None
+        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt.rstrip()
+        return len(prompt) if known or (_PROMPT.search(prompt) and self._ended(ahead_of)) else None
+
+    def _ended(self, group: int) -> bool:
+        """Whether a program's process group has ended; where the shell had the terminal, it was a `read`."""
+        if group == ANY or self._memory.seen is None:
+            return group == ANY
+        return group != self._memory.seen.pid and group_of(self._memory.seen.pid) not in (0, group)
+
+    def used(self) -> Counter[_Expected]:
         return self._used.copy()
 
-    def restore(self, used: Counter[tuple[str, bool]]) -> None:
+    def restore(self, used: Counter[_Expected]) -> None:
         self._used = used
 
 
