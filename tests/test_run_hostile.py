@@ -132,6 +132,21 @@ async def test_a_prompt_that_comes_back_changed_after_an_interrupt(
             await p.run("cd /")
 
 
+@pytest.mark.parametrize(
+    ("shell", "rc"), [("zsh", "PROMPT='%~ %# '\n"), ("mksh", "PS1='$PWD $ '\n"), ("bash", "PS1='\\w $ '\n")]
+)
+async def test_a_prompt_that_begins_with_another_directory_after_a_fatal_error(
+    socket_path: Path, shell: str, rc: str
+) -> None:
+    """zsh and mksh drop the rest of the line, with the closing mark, and come back to their prompt."""
+    async with pane(socket_path, installed(shell), rc=rc) as p:
+        await p.run("cd /")
+        ending = await p.run("cd /usr/lib; echo ${NOT_SET:?nothing}", timeout=20)
+        assert (ending.outcome, ending.status) == ("completed", 1)
+        assert "nothing" in ending.text
+        assert (await p.run("pwd")).text == "/usr/lib\n"
+
+
 async def test_a_pane_of_a_few_cells(socket_path: Path, shell: str) -> None:
     async with pane(socket_path, shell, size="4x2") as p:
         for command, output in (("echo a", "a\n"), ("echo 'a\nb'", "a\nb\n")):

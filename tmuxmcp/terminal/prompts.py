@@ -9,12 +9,14 @@ from typing import Final
 
 
 def alike(line: str, prompt: str) -> bool:
-    """Whether a line begins and ends as the prompt did, or is nearly the same but for its beginning.
+    """Whether a line is the prompt but for a directory, begins and ends as it did, or nearly is the same.
 
     The rest may tell a status, a directory or the time. A program may ask with the words that a prompt begins
     with, and must not be given what is meant for the shell: so how it ends counts too.
     """
     line = _FILL.split(line)[-1].rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
+    if _DIRECTORY.sub("/", line) == _DIRECTORY.sub("/", prompt):
+        return True
     begins, ends = _common(line, prompt), _common(line[::-1], prompt[::-1])
     sizes = len(line), len(prompt)
     return (0 < begins >= min(sizes) / 2 and _sign(line) == _sign(prompt)) or 0 < ends >= max(sizes) / 2
@@ -44,6 +46,7 @@ def cut(text: str, prompted: str) -> str:
 # zsh marks output without a final line break with % or #, and fills the row with blanks, which can make
 # its prompt the continuation of that line.
 _FILL: Final = re.compile(r"[%#] {9,}")
+_DIRECTORY: Final = re.compile(r"[~/][^\s:()\[\]$#%>]*")
 _GAP: Final = re.compile(r" {4,}")
 # What the terminal echoes for C-c, and the lines of a prompt.
 _INTERRUPTED: Final = re.compile(r"\^C *\n(?:[^\n]*\n){0,4}[^\n]+\Z")
