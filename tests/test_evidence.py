@@ -69,6 +69,8 @@ async def server(socket_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     await made.tmux("new-window", "-d", "-n", "other", "-t", "$0:", "exec cat")
     await made.sink()
     await made.tmux("set-option", "-w", "-t", first.window_id, "@mine", "value")
+    # A shell would print its prompt while another pane is made.
+    await made.tmux("set-option", "-g", "default-command", "exec cat")
     await made.tmux("set-environment", "-t", "$0", "MINE", "value")
     await made.tmux("set-buffer", "-b", "mine", "value")
     return made
