@@ -68,11 +68,15 @@ def bench(socket_path: Path) -> Bench:
     return bench
 
 
+def installed(shell: str) -> str:
+    """The path of a shell; the test is skipped where there is none."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not installed")
+    return path
+
+
 @pytest.fixture(params=SHELLS)
 def shell(request: pytest.FixtureRequest) -> str:
     """The path of each shell in turn."""
-    name: str = request.param
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"{name} is not installed")
-    return path
+    return installed(request.param)

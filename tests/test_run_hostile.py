@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import anyio
 import pytest
 
+from tests.conftest import installed
 from tests.panes import pane
 
 pytestmark = pytest.mark.anyio
@@ -19,13 +19,6 @@ _ALIASES = "".join(
 _FUNCTIONS = "p() { :; }\nv() { :; }\nprintf() { :; }\nv=1 w=2 s=3 l=4 n=5\nreadonly v w s l n\n"
 _DIGITS = "IFS=0123456789abcdef:/\n"
 _SHELLS = ("bash", "zsh", "dash", "mksh", "ksh")
-
-
-def installed(shell: str) -> str:
-    path = shutil.which(shell)
-    if path is None:
-        pytest.skip(f"{shell} is not installed")
-    return path
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.conftest import installed
 from tests.panes import Pane, pane
 from tmuxmcp.errors import InvalidCursor, NotFound
 from tmuxmcp.terminal import matching
@@ -140,6 +141,23 @@ async def test_what_is_typed_ahead_of_a_program_is_shown_twice(
         cursor = await typed(p, "sleep 0.5; echo READY")
         waited = await wait(p, Wanted(matcher("READY")), cursor=cursor)
         assert (waited.outcome, list(waited.lines)) == ("matched", ["READY"])
+
+
+@pytest.mark.parametrize(
+    "before", [": xxxxxxxxxxxxxxxx", ": " + "y" * 60, ": words that end at the edge of it, and"]
+)
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish", "ksh", "dash"])
+async def test_the_echo_of_a_line_that_is_longer_than_the_pane(
+    socket_path: Path, name: str, before: str
+) -> None:
+    """zsh and ksh93 break what is typed at the edge: for tmux those are lines of their own."""
+    async with pane(socket_path, installed(name), size="40x20") as p:
+        await p.run("true")
+        begun = anyio.current_time()
+        cursor = await typed(p, f"sleep 0.7; {before}; echo READY; : and more words")
+        waited = await wait(p, Wanted(matcher("READY")), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", ["READY"])
+        assert anyio.current_time() - begun > 0.5
 
 
 @pytest.mark.parametrize("before", ["> ", "=> ", "100% "])

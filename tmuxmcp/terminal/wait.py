@@ -9,8 +9,7 @@ is not output. On the alternate screen it is the rows that changed.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -19,10 +18,11 @@ from tmuxmcp.terminal import prompts, shells
 from tmuxmcp.terminal.capture import find, nearby
 from tmuxmcp.terminal.clock import Progress, Ticker, no_progress
 from tmuxmcp.terminal.cursor import Cursor, Mark
-from tmuxmcp.terminal.foreground import foreground, group_of, mode_of_prompt
+from tmuxmcp.terminal.echo import Echo
+from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
-from tmuxmcp.terminal.panes import ANY, REPLACED, Discipline, Look, Memory, Terminal
+from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal
 from tmuxmcp.terminal.place import Place
 from tmuxmcp.terminal.stream import Ask, Stream
 from tmuxmcp.terminal.witness import Witness
@@ -102,7 +102,7 @@ class Wait:
             self._wanted.run.check(look.state)
         self._cursor = cursor or here
         self._printed = self._cursor.printed
-        self._echo = _Echo(self._terminal.memory(self._pane_id), self._cursor.taken)
+        self._echo = Echo(self._terminal.memory(self._pane_id), self._cursor.taken)
         if cursor is None and look.state.alternate:
             self._painted = await self._rows()
         self._before = await self._was_there(look, cursor)
@@ -217,22 +217,25 @@ class Wait:
         end = max(place.line, stream.unfinished)
         texts = [stream.lines[at] for at in place.rewritten]
         lines = [_Line(text, 0, text) for text in texts]
+        width = look.state.width
         lines += [
-            self._line(stream.lines[at], old if at == place.line else 0) for at in range(place.line, end)
+            self._line(stream.lines[at], old if at == place.line else 0, width)
+            for at in range(place.line, end)
         ]
         self._tail.extend(line.text.rstrip() for line in lines if not shells.is_mark(line.text))
         self._cursor = Cursor.at(stream, end)
         # The unfinished line will be looked at again: until it has ended, its echo is not used up.
         used = self._echo.used()
-        rest = self._line(stream.partial(end), old if end == place.line else 0)
+        rest = self._line(stream.partial(end), old if end == place.line else 0, width)
         self._echo.restore(used)
         self._printed = old if end == place.line else 0
         self._partial = rest.text
         return [line for line in [*lines, rest] if line.text and not shells.is_mark(line.text)]
 
-    def _line(self, text: str, old: int) -> _Line:
+    def _line(self, text: str, old: int, width: int) -> _Line:
         """A line of which the first `old` characters were there before, without what we typed into it."""
-        return _Line(text[:old] + self._echo.without(text[old:]), old, text)
+        full = len(text) >= width - 1 and (len(text) + 1) % width <= 1
+        return _Line(text[:old] + self._echo.without(text[old:], full=full), old, text)
 
     async def _read(self, seen: Stream | None = None) -> tuple[Stream, Place]:
         stream, place = await find(self._terminal.client, self._pane_id, self._cursor, seen)
@@ -283,60 +286,3 @@ class _Line(NamedTuple):
     old: int
     shown: str
     """With the echo of what was typed."""
-
-
-_Expected = tuple[str, int | None]
-"""The text of a typed line, and what it was typed ahead of."""
-
-
-class _Echo:
-    """Takes the echo of what this process typed out of what a pane shows, each typed line once."""
-
-    def __init__(self, memory: Memory, since: int) -> None:
-        self._memory = memory
-        self._since = since
-        self._used: Counter[_Expected] = Counter()
-
-    def without(self, text: str) -> str:
-        typed = (line for line in tuple(self._memory.typed) if line.at >= self._since)
-        for expected, times in Counter((each.text, each.ahead_of) for each in typed).items():
-            if self._used[expected] < times:
-                line, ahead_of = expected
-                start = _as_words(line, text) if ahead_of is None else self._prompted(line, text, ahead_of)
-                if start is not None:
-                    self._used[expected] += 1
-                    return text[:start] + text[start + len(line) :]
-        return text
-
-    def _prompted(self, line: str, text: str, ahead_of: int) -> int | None:
-        """Where the line stands behind the prompt that came after the process that it was typed ahead of.
-
-        What looks like a prompt is one only if that process has ended: it may print the line itself.
-        """
-        prompt = text.rstrip().removesuffix(line)
-        if not text.startswith(prompt + line):
-            return None
-        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt.rstrip()
-        return len(prompt) if known or (_PROMPT.search(prompt) and self._ended(ahead_of)) else None
-
-    def _ended(self, group: int) -> bool:
-        """Whether a program's process group has ended; where the shell had the terminal, it was a `read`."""
-        if group == ANY or self._memory.seen is None:
-            return group == ANY
-        return group != self._memory.seen.pid and group_of(self._memory.seen.pid) not in (0, group)
-
-    def used(self) -> Counter[_Expected]:
-        return self._used.copy()
-
-    def restore(self, used: Counter[_Expected]) -> None:
-        self._used = used
-
-
-def _as_words(line: str, text: str) -> int | None:
-    """Where a line stands for itself: a short answer can be part of a word that a program prints."""
-    found = re.search(rf"(?<!\w){re.escape(line)}(?!\w)", text)
-    return found.start() if found else None
-
-
-_PROMPT: Final = re.compile("[$#%>\u276f\u279c\u00bb\u203a\u03bb] *\\Z")
-"""How the prompts of shells end, where none is known."""

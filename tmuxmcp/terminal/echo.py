@@ -1,0 +1,97 @@
+"""The echo of what this process typed, which is not output.
+
+A terminal in the mode of whole lines shows them at once, and a line editor as it reads them: what was
+typed ahead of a prompt is shown by both. zsh and ksh93 break a long line at the pane's edge, and for
+tmux those are lines of their own (zsh 5.9, ksh93u+m, tmux 3.3a).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final
+
+from tmuxmcp.terminal.foreground import group_of
+from tmuxmcp.terminal.panes import ANY, Memory
+
+_Expected = tuple[str, int | None]
+"""The text of a typed line, and what it was typed ahead of."""
+
+
+class Echo:
+    """Takes the echo of what was typed `since` then out of a pane's lines, each typed line once."""
+
+    def __init__(self, memory: Memory, since: int) -> None:
+        self._memory = memory
+        self._since = since
+        self._used: Counter[_Expected] = Counter()
+        self._rest = ""
+        """What is to come in the next lines of a typed line that began at the end of the last one."""
+
+    def without(self, text: str, *, full: bool = False) -> str:
+        """The text of a line without the echo; `full` if the line ends at the pane's edge."""
+        rest, self._rest = self._rest, ""
+        body = text.strip()
+        if rest and body and rest.startswith(body):
+            self._rest = rest[len(body) :].strip()
+            return ""
+        if rest and body.startswith(rest):
+            return body[len(rest) :]
+        typed = (line for line in tuple(self._memory.typed) if line.at >= self._since)
+        for expected, times in Counter((each.text, each.ahead_of) for each in typed).items():
+            if self._used[expected] == times:
+                continue
+            line, ahead_of = expected
+            for part in (line, _first_row(line, text) if full else ""):
+                start = self._start(part, text, ahead_of) if part else None
+                if start is not None:
+                    self._used[expected] += 1
+                    self._rest = line[len(part) :].strip()
+                    return text[:start] + text[start + len(part) :]
+        return text
+
+    def used(self) -> tuple[Counter[_Expected], str]:
+        """What was found so far, to `restore` when a line is looked at again."""
+        return self._used.copy(), self._rest
+
+    def restore(self, used: tuple[Counter[_Expected], str]) -> None:
+        """Forget what was found since."""
+        self._used, self._rest = used
+
+    def _start(self, line: str, text: str, ahead_of: int | None) -> int | None:
+        """Where the echo of a line stands in a text."""
+        if ahead_of is not None:
+            return self._behind_prompt(line, text, ahead_of)
+        # A short answer can be part of a word that a program prints.
+        found = re.search(rf"(?<!\w){re.escape(line)}(?!\w)", text)
+        return found.start() if found else None
+
+    def _behind_prompt(self, line: str, text: str, ahead_of: int) -> int | None:
+        """Where the line stands behind the prompt that came after the process that it was typed ahead of.
+
+        What looks like a prompt is one only if that process has ended: it may print the line itself.
+        """
+        prompt = text.rstrip().removesuffix(line)
+        if not text.startswith(prompt + line):
+            return None
+        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt.rstrip()
+        return len(prompt) if known or (_PROMPT.search(prompt) and self._ended(ahead_of)) else None
+
+    def _ended(self, group: int) -> bool:
+        """Whether a program's process group has ended; where the shell had the terminal, it was a `read`."""
+        if group == ANY or self._memory.seen is None:
+            return group == ANY
+        return group != self._memory.seen.pid and group_of(self._memory.seen.pid) not in (0, group)
+
+
+def _first_row(line: str, text: str) -> str:
+    """As much of a long line's beginning as a row ends with; nothing if that may as well be output."""
+    start = text.find(line[:_ROW_CHARACTERS]) if len(line) > _ROW_CHARACTERS else -1
+    while start >= 0 and not line.startswith(text[start:]):
+        start = text.find(line[:_ROW_CHARACTERS], start + 1)
+    return text[start:] if start >= 0 else ""
+
+
+_ROW_CHARACTERS: Final = 8
+_PROMPT: Final = re.compile("[$#%>\u276f\u279c\u00bb\u203a\u03bb] *\\Z")
+"""How the prompts of shells end, where none is known."""
