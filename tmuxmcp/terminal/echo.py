@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from typing import Final
 
+from tmuxmcp.terminal import prompts
 from tmuxmcp.terminal.foreground import group_of
 from tmuxmcp.terminal.panes import ANY, Memory
 
@@ -28,27 +29,32 @@ class Echo:
         self._rest = ""
         """What is to come in the next lines of a typed line that began at the end of the last one."""
 
-    def without(self, text: str, *, full: bool = False) -> str:
-        """The text of a line without the echo; `full` if the line ends at the pane's edge."""
+    def without(self, text: str, old: int = 0, *, full: bool = False) -> tuple[str, int]:
+        """A line without the echo, and how much of its beginning is `old`: was there before.
+
+        `full` if the line ends at the pane's edge.
+        """
         rest, self._rest = self._rest, ""
-        body = text.strip()
+        body = text[old:].strip()
         if rest and body and rest.startswith(body):
             self._rest = rest[len(body) :].strip()
-            return ""
+            return text[:old], old
         if rest and body.startswith(rest):
-            return body[len(rest) :]
+            return text[:old] + body[len(rest) :], old
         typed = (line for line in tuple(self._memory.typed) if line.at >= self._since)
         for expected, times in Counter((each.text, each.ahead_of) for each in typed).items():
             if self._used[expected] == times:
                 continue
             line, ahead_of = expected
-            for part in (line, _first_row(line, text) if full else ""):
-                start = self._start(part, text, ahead_of) if part else None
-                if start is not None:
-                    self._used[expected] += 1
-                    self._rest = line[len(part) :].strip()
-                    return text[:start] + text[start + len(part) :]
-        return text
+            part, start = line, self._start(line, text, old, ahead_of, full)
+            if start is None and full and (part := _first_row(line, text)):
+                # Where something stood at the right edge of the row, it has been written over.
+                start = self._start(part, text, 0, ahead_of, full)
+            if start is not None:
+                self._used[expected] += 1
+                self._rest = line[len(part) :].strip()
+                return text[:start] + text[start + len(part) :], min(old, start)
+        return text, old
 
     def used(self) -> tuple[Counter[_Expected], str]:
         """What was found so far, to `restore` when a line is looked at again."""
@@ -58,23 +64,27 @@ class Echo:
         """Forget what was found since."""
         self._used, self._rest = used
 
-    def _start(self, line: str, text: str, ahead_of: int | None) -> int | None:
+    def _start(self, line: str, text: str, old: int, ahead_of: int | None, full: bool) -> int | None:
         """Where the echo of a line stands in a text."""
         if ahead_of is not None:
-            return self._behind_prompt(line, text, ahead_of)
+            start = self._behind_prompt(line, text, ahead_of, full)
+            return start if start is not None and start >= old else None
         # A short answer can be part of a word that a program prints.
-        found = re.search(rf"(?<!\w){re.escape(line)}(?!\w)", text)
-        return found.start() if found else None
+        found = re.search(rf"(?<!\w){re.escape(line)}(?!\w)", text[old:])
+        return old + found.start() if found else None
 
-    def _behind_prompt(self, line: str, text: str, ahead_of: int) -> int | None:
+    def _behind_prompt(self, line: str, text: str, ahead_of: int, full: bool) -> int | None:
         """Where the line stands behind the prompt that came after the process that it was typed ahead of.
 
         What looks like a prompt is one only if that process has ended: it may print the line itself.
         """
-        prompt = text.rstrip().removesuffix(line)
-        if not text.startswith(prompt + line):
+        shown, line = text.rstrip(), line.rstrip()
+        if full and not shown.endswith(line):
+            shown = shown.rpartition("  ")[0].rstrip()  # left of what stands at the right edge
+        if not shown.endswith(line):
             return None
-        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt.rstrip()
+        prompt = shown.removesuffix(line)
+        known = prompt.rstrip() and prompt.rstrip() == prompts.left(self._memory.shown_prompt)
         return len(prompt) if known or (_PROMPT.search(prompt) and self._ended(ahead_of)) else None
 
     def _ended(self, group: int) -> bool:

@@ -89,7 +89,7 @@ class Keyboard:
 
         Text for synchronised panes costs a second invocation.
         """
-        with self._remembered(pane_id, stroke.text):
+        with self._remembered(pane_id, stroke.text) as lines:
             typed = await self._strike(pane_id, stroke, _ALONE if stroke.text else _ACCEPTS, along)
             if typed.state.synchronized and stroke.text:
                 again = await self._strike_all(pane_id, stroke)
@@ -97,7 +97,7 @@ class Keyboard:
         for other in typed.reached[1:]:
             self._terminal.remember(other, *_lines(stroke.text))
         entered = not _ENTER.isdisjoint(key.lower() for key in stroke.keys)
-        self._expect(typed, stroke.text, entered=entered)
+        self._expect(typed, stroke.text, lines, entered=entered)
         return typed
 
     async def paste(
@@ -108,9 +108,9 @@ class Keyboard:
         Brackets are put around the text if `bracketed` and the program asked for them.
         """
         stroke = Stroke(pasted(text, bracketed=bracketed), bracketed=bracketed)
-        with self._remembered(pane_id, text):
+        with self._remembered(pane_id, text) as lines:
             typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
-        self._expect(typed, text, entered=enter)
+        self._expect(typed, text, lines, entered=enter)
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
@@ -174,17 +174,11 @@ class Keyboard:
         )
         return question.answer(printed)
 
-    def _expect_prompt(self, state: State, text: str) -> Sequence[TypedLine]:
-        if Discipline.of(state.tty) != _WHOLE_LINES:
-            return []
-        group = ANY if self._terminal.is_starting(state.pane_id) else group_of(state.pid)
-        return self._terminal.remember(state.pane_id, *_lines(text), ahead_of=group)
-
-    def _expect(self, typed: Typed, text: str, *, entered: bool) -> None:
-        """Expect the panes not to stay as they were, and what could not be known before the stroke."""
-        if self._terminal.memory(typed.state.pane_id).seen is None:
-            self._expect_prompt(typed.state, text)
+    def _expect(self, typed: Typed, text: str, lines: Sequence[TypedLine], *, entered: bool) -> None:
+        """Expect the panes not to stay as they were, and what the mode now says of the `lines` typed."""
         self._terminal.memory(typed.state.pane_id).seen = typed.state
+        if all(line.ahead_of is None for line in lines):
+            self._ahead(typed.state, lines)
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
         if entered or _LINE_END.search(text):
@@ -194,7 +188,7 @@ class Keyboard:
                 memory.created = -math.inf
 
     @contextmanager
-    def _remembered(self, pane_id: str, text: str) -> Iterator[None]:
+    def _remembered(self, pane_id: str, text: str) -> Iterator[Sequence[TypedLine]]:
         """Keep the lines that are typed, so that their echo is not taken for output; unless it fails.
 
         In the mode of whole lines the terminal itself echoes them at once, and a line editor once more when
@@ -205,14 +199,23 @@ class Keyboard:
         hidden = mode is not None and mode.canonical and not mode.echo
         lines = self._terminal.remember(pane_id, *([] if hidden else _lines(text)))
         if seen is not None:
-            lines += self._expect_prompt(seen, text)
+            lines += self._ahead(seen, lines)
         try:
-            yield
+            yield lines
         except ToolError:
             for line in lines:
                 with suppress(ValueError):
                     self._terminal.memory(pane_id).typed.remove(line)
             raise
+
+    def _ahead(self, state: State, lines: Sequence[TypedLine]) -> list[TypedLine]:
+        """Expect the lines once more, behind a prompt, if the terminal is in the mode of whole lines."""
+        if Discipline.of(state.tty) != _WHOLE_LINES:
+            return []
+        group = group_of(state.pid)
+        if group in (0, state.pid) and self._terminal.is_starting(state.pane_id):
+            group = ANY
+        return self._terminal.remember(state.pane_id, *(line.text for line in lines), ahead_of=group)
 
 
 class _Question:

@@ -19,12 +19,14 @@ def alike(line: str, prompt: str) -> bool:
         return True
     begins, ends = _common(line, prompt), _common(line[::-1], prompt[::-1])
     sizes = len(line), len(prompt)
-    return (0 < begins >= min(sizes) / 2 and _sign(line) == _sign(prompt)) or 0 < ends >= max(sizes) / 2
+    return (0 < begins >= min(sizes) / 2 and left(line)[-1:] == left(prompt)[-1:]) or 0 < ends >= max(
+        sizes
+    ) / 2
 
 
-def _sign(prompt: str) -> str:
-    """The character that a prompt ends with, left of what stands at the right edge of its row."""
-    return _GAP.split(prompt.rstrip())[0][-1:]
+def left(prompt: str) -> str:
+    """A prompt without what stands at the right edge of its row."""
+    return _GAP.split(prompt.rstrip())[0]
 
 
 def follows_interrupt(text: str) -> bool:

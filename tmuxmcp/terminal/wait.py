@@ -208,7 +208,7 @@ class Wait:
         self._tail.clear()
         self._tail.extend(row.rstrip() for row in rows if row.strip())
         self._partial = ""
-        return [_Line(self._echo.without(row), 0, row) for row in changed if row.strip()]
+        return [_Line(*self._echo.without(row), row) for row in changed if row.strip()]
 
     async def _printed_since(self, look: Look) -> list[_Line]:
         """The lines that were ended since the cursor, and the one that is not; the cursor moves on."""
@@ -235,7 +235,7 @@ class Wait:
     def _line(self, text: str, old: int, width: int) -> _Line:
         """A line of which the first `old` characters were there before, without what we typed into it."""
         full = len(text) >= width - 1 and (len(text) + 1) % width <= 1
-        return _Line(text[:old] + self._echo.without(text[old:], full=full), old, text)
+        return _Line(*self._echo.without(text, old, full=full), text)
 
     async def _read(self, seen: Stream | None = None) -> tuple[Stream, Place]:
         stream, place = await find(self._terminal.client, self._pane_id, self._cursor, seen)
