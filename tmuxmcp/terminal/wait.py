@@ -273,7 +273,9 @@ class Wait:
 
 
 _ANYTHING: Final = Wanted()
-_DEAD: Final = "The pane's program has ended; the pane is kept."
+_DEAD: Final = (
+    "The pane's program has ended; the pane is kept. tmux can have lost what the program printed last."
+)
 _GONE: Final = "The pane closed, and with the last one its tmux server. What was printed last may be missing."
 _SILENT: Final = "tmux does not answer, so what the pane printed lately is not known."
 _INTERRUPTED: Final = "The shell is back at its prompt, but the command was interrupted and left no status."

@@ -170,7 +170,7 @@ class Watch:
             # tmux can tell that the program has ended a moment before it tells how, and 3.3a forgets to.
             if look.state.dead and (look.state.dead_status is not None or ticker.quiet > _STILL_SECONDS):
                 text, reason = await self._output(look, typed)
-                note = "The shell has ended; its pane is kept."
+                note = "The shell has ended; its pane is kept. tmux can have lost what was printed last."
                 return Ending(
                     "shell_exited",
                     look.state.dead_status,
