@@ -104,6 +104,7 @@ _STARSHIP = (
         ("bash", "PS1='$RANDOM> '\n"),
         ("bash", _STARSHIP),
         ("zsh", "PROMPT='%~ $ '\n"),
+        ("zsh", "PROMPT='%% '\nRPROMPT='%T [%~]'\n"),
         ("mksh", "PS1='${?#0}|$PWD # '\n"),
     ],
 )
@@ -126,9 +127,15 @@ async def test_a_prompt_that_comes_back_changed_after_an_interrupt(
 
 
 @pytest.mark.parametrize(
-    ("shell", "rc"), [("zsh", "PROMPT='%~ %# '\n"), ("mksh", "PS1='$PWD $ '\n"), ("bash", "PS1='\\w $ '\n")]
+    ("shell", "rc"),
+    [
+        ("zsh", "PROMPT='%~ %# '\n"),
+        ("zsh", "PROMPT='%~ %% '\nRPROMPT='[%~]'\n"),
+        ("mksh", "PS1='$PWD $ '\n"),
+        ("bash", "PS1='\\w $ '\n"),
+    ],
 )
-async def test_a_prompt_that_begins_with_another_directory_after_a_fatal_error(
+async def test_a_prompt_that_tells_another_directory_after_a_fatal_error(
     socket_path: Path, shell: str, rc: str
 ) -> None:
     """zsh and mksh drop the rest of the line, with the closing mark, and come back to their prompt."""

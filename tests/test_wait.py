@@ -129,11 +129,14 @@ async def test_an_answer_among_other_words_is_output(socket_path: Path, does: st
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("name", "rc"),
+    [("bash", ""), ("zsh", ""), ("zsh", "PROMPT='%D{%S} %# '\nRPROMPT='[%~]'\n"), ("fish", "")],
+)
 async def test_what_is_typed_ahead_of_a_program_is_shown_twice(
-    socket_path: Path, name: str, known: bool
+    socket_path: Path, name: str, rc: str, known: bool
 ) -> None:
-    async with pane(socket_path, name) as p:
+    async with pane(socket_path, name, rc=rc) as p:
         if known:
             await p.run("true")
         await typed(p, "sleep 1")
@@ -146,12 +149,15 @@ async def test_what_is_typed_ahead_of_a_program_is_shown_twice(
 @pytest.mark.parametrize(
     "before", [": xxxxxxxxxxxxxxxx", ": " + "y" * 60, ": words that end at the edge of it, and"]
 )
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish", "ksh", "dash"])
+@pytest.mark.parametrize(
+    ("name", "rc"),
+    [("bash", ""), ("zsh", ""), ("zsh", "RPROMPT='[%~]'\n"), ("fish", ""), ("ksh", ""), ("dash", "")],
+)
 async def test_the_echo_of_a_line_that_is_longer_than_the_pane(
-    socket_path: Path, name: str, before: str
+    socket_path: Path, name: str, rc: str, before: str
 ) -> None:
     """zsh and ksh93 break what is typed at the edge: for tmux those are lines of their own."""
-    async with pane(socket_path, installed(name), size="40x20") as p:
+    async with pane(socket_path, installed(name), rc=rc, size="40x20") as p:
         await p.run("true")
         begun = anyio.current_time()
         cursor = await typed(p, f"sleep 0.7; {before}; echo READY; : and more words")

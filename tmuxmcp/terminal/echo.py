@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from typing import Final
 
-from tmuxmcp.terminal import prompts
 from tmuxmcp.terminal.foreground import group_of
 from tmuxmcp.terminal.panes import ANY, Memory
 
@@ -84,7 +83,7 @@ class Echo:
         if not shown.endswith(line):
             return None
         prompt = shown.removesuffix(line)
-        known = prompt.rstrip() and prompt.rstrip() == prompts.left(self._memory.shown_prompt)
+        known = prompt.rstrip() and prompt.rstrip() == self._memory.shown_prompt
         return len(prompt) if known or (_PROMPT.search(prompt) and self._ended(ahead_of)) else None
 
     def _ended(self, group: int) -> bool:

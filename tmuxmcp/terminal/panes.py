@@ -135,7 +135,18 @@ class Look(NamedTuple):
 
     @property
     def last_line(self) -> str:
-        """The last line with anything on it: the prompt, when a shell is at it."""
+        """The last line with anything on it, but for its `right`: the prompt, when a shell is at it."""
+        return self._bottom.removesuffix(self.right).rstrip()
+
+    @property
+    def right(self) -> str:
+        """What stands in the cursor's row far to the right of it, as zsh's RPROMPT does."""
+        row = max(0, len(self._bottom) - 1) // self.state.width  # several, where it is wrapped
+        right = self._bottom[row * self.state.width + self.state.cursor_x :]
+        return right if right.startswith(_GAP) else ""
+
+    @property
+    def _bottom(self) -> str:
         return self.text.rstrip("\n ").rpartition("\n")[2]
 
 
@@ -166,6 +177,7 @@ _STARTING_SECONDS = 10.0
 # What tmux gets at least: the last look may come when the time is up already.
 _LAST_SECONDS = 1.0
 _MEMORIES = 256
+_GAP = "    "
 _TYPED_CHARACTERS = 16_000
 ANY = -1
 

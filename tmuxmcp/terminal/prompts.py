@@ -14,19 +14,16 @@ def alike(line: str, prompt: str) -> bool:
     The rest may tell a status, a directory or the time. A program may ask with the words that a prompt begins
     with, and must not be given what is meant for the shell: so how it ends counts too.
     """
-    line = _FILL.split(line)[-1].rpartition("^C")[2]  # ksh93 goes on in the line of the interrupt
-    if _DIRECTORY.sub("/", line) == _DIRECTORY.sub("/", prompt):
+    line = _FILL.split(line)[-1].rpartition("^C")[2].rstrip()  # ksh93 goes on in the line of the interrupt
+    prompt = prompt.rstrip()
+    around = _DIRECTORY.sub("/", line)
+    if around.strip(" /") and around == _DIRECTORY.sub("/", prompt):
         return True
     begins, ends = _common(line, prompt), _common(line[::-1], prompt[::-1])
     sizes = len(line), len(prompt)
-    return (0 < begins >= min(sizes) / 2 and left(line)[-1:] == left(prompt)[-1:]) or 0 < ends >= max(
-        sizes
-    ) / 2
-
-
-def left(prompt: str) -> str:
-    """A prompt without what stands at the right edge of its row."""
-    return _GAP.split(prompt.rstrip())[0]
+    if 0 < begins >= min(sizes) / 2 and line[-1:] == prompt[-1:]:
+        return True
+    return 0 < ends >= max(sizes) / 2
 
 
 def follows_interrupt(text: str) -> bool:
@@ -34,8 +31,12 @@ def follows_interrupt(text: str) -> bool:
     return _INTERRUPTED.search(_FILL.sub("\n", text).rstrip()) is not None
 
 
-def cut(text: str, prompted: str) -> str:
-    """`text` without the prompt at its end, which may have several lines: those that end `prompted` too."""
+def cut(text: str, prompted: str, *, right: bool) -> str:
+    """`text` without the prompt at its end, which may have several lines: those that end `prompted` too.
+
+    With `right` a part of its last line stands at the right edge.
+    """
+    text = _RIGHT.sub("", text.rstrip("\n ")) if right else text
     lines, prompt = _FILL.sub("\n", text).split("\n"), prompted.rstrip("\n ").split("\n")
     lines.pop()
     prompt.pop()
@@ -49,7 +50,7 @@ def cut(text: str, prompted: str) -> str:
 # its prompt the continuation of that line.
 _FILL: Final = re.compile(r"[%#] {9,}")
 _DIRECTORY: Final = re.compile(r"[~/][^\s:()\[\]$#%>]*")
-_GAP: Final = re.compile(r" {4,}")
+_RIGHT: Final = re.compile(r" {4,}(?:(?! {4})[^\n])+\Z")
 # What the terminal echoes for C-c, and the lines of a prompt.
 _INTERRUPTED: Final = re.compile(r"\^C *\n(?:[^\n]*\n){0,4}[^\n]+\Z")
 

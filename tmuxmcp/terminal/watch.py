@@ -190,7 +190,8 @@ class Watch:
                     return (await self._closed(whole, typed))._replace(cursor=cursor)
                 unread = self._is_unread(whole, typed)
                 text, reason = await self._output(whole, typed)
-                interrupted = prompts.cut(text, self._before.text), reason
+                right = bool(self._before.right)
+                interrupted = prompts.cut(text, self._before.text, right=right), reason
                 name = shells.shell(look.state.program)
                 await ask(self._marks, shells.dialect(name) if name else self.dialect)
                 ticker.changed()
