@@ -65,6 +65,23 @@ _LEFT_UNDONE = {
 }
 
 
+@pytest.mark.parametrize(
+    ("shell", "reads"),
+    [("bash", "read -rsn1 x"), ("bash", "read -n1 x"), ("zsh", "read -sk x"), ("zsh", "read -k x")],
+)
+async def test_a_builtin_that_waits_for_a_key_gets_none_of_a_command(
+    socket_path: Path, shell: str, reads: str
+) -> None:
+    async with pane(socket_path, installed(shell)) as p:
+        await p.run("true")
+        await p.type(f"printf 'press ''any key'; {reads}; echo \"<$x>\"", "Enter")
+        await p.screen("\npress any key")
+        assert (await p.run("echo no", timeout=1)).outcome == "not_started"
+        await p.type("k")
+        await p.screen("<k>")
+        assert (await p.run("echo yes")).text == "yes\n"
+
+
 @pytest.mark.parametrize("vi", [False, True])
 async def test_what_somebody_left_at_the_prompt_is_replaced(socket_path: Path, shell: str, vi: bool) -> None:
     rc = _VI.get(Path(shell).name, "") if vi else ""

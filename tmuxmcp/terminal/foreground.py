@@ -83,7 +83,7 @@ def mode_of_prompt(name: str, discipline: Discipline) -> bool:
     """
     if discipline.canonical:
         return not shells.has_editor(name)
-    return not discipline.echo
+    return discipline.edits and not discipline.echo
 
 
 async def readiness(state: State, runner: Runner, *, starting: bool, blank: bool = False) -> Readiness:

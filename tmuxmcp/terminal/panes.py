@@ -155,6 +155,9 @@ class Discipline(NamedTuple):
 
     canonical: bool
     echo: bool
+    edits: bool = False
+    """Whether Enter comes as what it is, or marked, as line editors have it. A shell's `read` of single
+    keys leaves that to the terminal (bash 5.2, zsh 5.9)."""
 
     @classmethod
     def of(cls, tty: str) -> Discipline | None:
@@ -164,12 +167,13 @@ class Discipline(NamedTuple):
         except OSError:
             return None
         try:
-            flags = termios.tcgetattr(device)[3]
+            input, _, _, local, *_ = termios.tcgetattr(device)
         except (OSError, termios.error):
             return None
         finally:
             os.close(device)
-        return cls(bool(flags & termios.ICANON), bool(flags & termios.ECHO))
+        edits = not local & termios.ICANON and input & (termios.ICRNL | termios.INLCR) != termios.ICRNL
+        return cls(bool(local & termios.ICANON), bool(local & termios.ECHO), edits)
 
 
 # How long the shell of a new pane may start other programs before they count as what the pane is for.
