@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import installed
 from tests.panes import pane
+from tmuxmcp.terminal.keyboard import Stroke
 
 pytestmark = pytest.mark.anyio
 
@@ -162,6 +163,17 @@ async def test_a_prompt_that_tells_another_directory_after_a_fatal_error(
         assert (ending.outcome, ending.status) == ("completed", 1)
         assert "nothing" in ending.text
         assert (await p.run("pwd")).text == "/usr/lib\n"
+
+
+async def test_an_interrupt_frees_a_shell_whose_prompt_is_not_known_again(socket_path: Path) -> None:
+    """The error leaves no closing mark, and the prompt looks like nothing that was there before."""
+    async with pane(socket_path, installed("zsh"), rc="PROMPT='%(?..[%?] )%~> '\nRPROMPT='%D{%S%.}'\n") as p:
+        await p.run("cd /usr/lib")
+        ending = await p.run("cd /; echo ${NOT_SET:?nothing}", timeout=1)
+        assert (ending.outcome, ending.status) == ("timed_out", None)
+        assert (await p.run("echo no", timeout=1)).outcome == "not_started"
+        await p.keyboard.type_everywhere(p.id, Stroke(keys=("C-c",)))
+        assert (await p.run("echo yes")).text == "yes\n"
 
 
 async def test_a_pane_of_a_few_cells(socket_path: Path, shell: str) -> None:

@@ -28,10 +28,10 @@ class Echo:
         self._rest = ""
         """What is to come in the next lines of a typed line that began at the end of the last one."""
 
-    def without(self, text: str, old: int = 0, *, full: bool = False) -> tuple[str, int]:
+    def without(self, text: str, old: int = 0, *, broken: bool = False) -> tuple[str, int]:
         """A line without the echo, and how much of its beginning is `old`: was there before.
 
-        `full` if the line ends at the pane's edge.
+        It may be `broken`: end at the pane's edge, or not be finished, with the rest of the echo to come.
         """
         rest, self._rest = self._rest, ""
         body = text[old:].strip()
@@ -45,10 +45,10 @@ class Echo:
             if self._used[expected] == times:
                 continue
             line, ahead_of = expected
-            part, start = line, self._start(line, text, old, ahead_of, full)
-            if start is None and full and (part := _first_row(line, text)):
+            part, start = line, self._start(line, text, old, ahead_of, broken)
+            if start is None and broken and (part := _beginning(line, text)):
                 # Where something stood at the right edge of the row, it has been written over.
-                start = self._start(part, text, 0, ahead_of, full)
+                start = self._start(part, text, 0, ahead_of, broken)
             if start is not None:
                 self._used[expected] += 1
                 self._rest = line[len(part) :].strip()
@@ -63,22 +63,22 @@ class Echo:
         """Forget what was found since."""
         self._used, self._rest = used
 
-    def _start(self, line: str, text: str, old: int, ahead_of: int | None, full: bool) -> int | None:
+    def _start(self, line: str, text: str, old: int, ahead_of: int | None, broken: bool) -> int | None:
         """Where the echo of a line stands in a text."""
         if ahead_of is not None:
-            start = self._behind_prompt(line, text, ahead_of, full)
+            start = self._behind_prompt(line, text, ahead_of, broken)
             return start if start is not None and start >= old else None
         # A short answer can be part of a word that a program prints.
         found = re.search(rf"(?<!\w){re.escape(line)}(?!\w)", text[old:])
         return old + found.start() if found else None
 
-    def _behind_prompt(self, line: str, text: str, ahead_of: int, full: bool) -> int | None:
+    def _behind_prompt(self, line: str, text: str, ahead_of: int, broken: bool) -> int | None:
         """Where the line stands behind the prompt that came after the process that it was typed ahead of.
 
         What looks like a prompt is one only if that process has ended: it may print the line itself.
         """
         shown, line = text.rstrip(), line.rstrip()
-        if full and not shown.endswith(line):
+        if broken and not shown.endswith(line):
             shown = shown.rpartition("  ")[0].rstrip()  # left of what stands at the right edge
         if not shown.endswith(line):
             return None
@@ -93,14 +93,14 @@ class Echo:
         return group != self._memory.seen.pid and group_of(self._memory.seen.pid) not in (0, group)
 
 
-def _first_row(line: str, text: str) -> str:
-    """As much of a long line's beginning as a row ends with; nothing if that may as well be output."""
-    start = text.find(line[:_ROW_CHARACTERS]) if len(line) > _ROW_CHARACTERS else -1
+def _beginning(line: str, text: str) -> str:
+    """As much of a long line's beginning as a text ends with; nothing if that may as well be output."""
+    start = text.find(line[:_LEAST]) if len(line) > _LEAST else -1
     while start >= 0 and not line.startswith(text[start:]):
-        start = text.find(line[:_ROW_CHARACTERS], start + 1)
+        start = text.find(line[:_LEAST], start + 1)
     return text[start:] if start >= 0 else ""
 
 
-_ROW_CHARACTERS: Final = 8
+_LEAST: Final = 8
 _PROMPT: Final = re.compile("[$#%>\u276f\u279c\u00bb\u203a\u03bb] *\\Z")
 """How the prompts of shells end, where none is known."""

@@ -96,8 +96,10 @@ class Keyboard:
                 typed = typed._replace(state=again.state, reached=again.reached)
         for other in typed.reached[1:]:
             self._terminal.remember(other, *_lines(stroke.text))
-        entered = not _ENTER.isdisjoint(key.lower() for key in stroke.keys)
-        self._expect(typed, stroke.text, lines, entered=entered)
+        keys = {key.lower() for key in stroke.keys}
+        self._expect(
+            typed, stroke.text, lines, entered=not _ENTER.isdisjoint(keys), interrupted="c-c" in keys
+        )
         return typed
 
     async def paste(
@@ -174,13 +176,23 @@ class Keyboard:
         )
         return question.answer(printed)
 
-    def _expect(self, typed: Typed, text: str, lines: Sequence[TypedLine], *, entered: bool) -> None:
+    def _expect(
+        self,
+        typed: Typed,
+        text: str,
+        lines: Sequence[TypedLine],
+        *,
+        entered: bool,
+        interrupted: bool = False,
+    ) -> None:
         """Expect the panes not to stay as they were, and what the mode now says of the `lines` typed."""
         self._terminal.memory(typed.state.pane_id).seen = typed.state
         if all(line.ahead_of is None for line in lines):
             self._ahead(typed.state, lines)
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
+            if interrupted and (left_open := self._terminal.memory(pane_id).open):
+                self._terminal.memory(pane_id).open = left_open._replace(interrupted=True)
         if entered or _LINE_END.search(text):
             memory = self._terminal.memory(typed.state.pane_id)
             memory.entered = typed.state.row

@@ -201,6 +201,8 @@ class Open(NamedTuple):
 
     marks: Marks
     prompt: str
+    interrupted: bool = False
+    """Whether C-c was typed since: then a builtin of the shell that waits for input waits no longer."""
 
 
 @dataclass

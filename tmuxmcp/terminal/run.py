@@ -177,13 +177,13 @@ class Runner:
         """Whether a command whose time was up has ended, and it is not that which reads like a prompt."""
         if self._memory.open is None:
             return True
-        marks, prompt = self._memory.open
+        marks, prompt, interrupted = self._memory.open
         opening = marks.opening(look.text)
         if opening is None or marks.closing(look.text) or prompts.alike(look.last_line, prompt):
             return True
         process = await foreground(look.state, self._terminal.client.runner)
         another_shell = process is None or process.pid != int(opening["pid"])
-        return another_shell or prompts.follows_interrupt(look.text[opening.end() :])
+        return another_shell or interrupted or prompts.follows_interrupt(look.text[opening.end() :])
 
     def _has_taken(self, look: Look, quiet: float) -> bool:
         """Whether the shell has begun with the line that was typed last: of a run that was cancelled, or by

@@ -217,25 +217,23 @@ class Wait:
         end = max(place.line, stream.unfinished)
         texts = [stream.lines[at] for at in place.rewritten]
         lines = [_Line(text, 0, text) for text in texts]
-        width = look.state.width
         lines += [
-            self._line(stream.lines[at], old if at == place.line else 0, width)
-            for at in range(place.line, end)
+            self._line(text, old if at == place.line else 0, broken=_is_full(text, look.state.width))
+            for at, text in enumerate(stream.lines[place.line : end], place.line)
         ]
         self._tail.extend(line.text.rstrip() for line in lines if not shells.is_mark(line.text))
         self._cursor = Cursor.at(stream, end)
         # The unfinished line will be looked at again: until it has ended, its echo is not used up.
         used = self._echo.used()
-        rest = self._line(stream.partial(end), old if end == place.line else 0, width)
+        rest = self._line(stream.partial(end), old if end == place.line else 0, broken=True)
         self._echo.restore(used)
         self._printed = old if end == place.line else 0
         self._partial = rest.text
         return [line for line in [*lines, rest] if line.text and not shells.is_mark(line.text)]
 
-    def _line(self, text: str, old: int, width: int) -> _Line:
+    def _line(self, text: str, old: int, *, broken: bool) -> _Line:
         """A line of which the first `old` characters were there before, without what we typed into it."""
-        full = len(text) >= width - 1 and (len(text) + 1) % width <= 1
-        return _Line(*self._echo.without(text, old, full=full), text)
+        return _Line(*self._echo.without(text, old, broken=broken), text)
 
     async def _read(self, seen: Stream | None = None) -> tuple[Stream, Place]:
         stream, place = await find(self._terminal.client, self._pane_id, self._cursor, seen)
@@ -270,6 +268,11 @@ class Wait:
             return False
         process = await foreground(look.state, self._terminal.client.runner)
         return process is not None and process.pid == int(opening["pid"])
+
+
+def _is_full(text: str, width: int) -> bool:
+    """Whether a line ends at the right edge of the pane, or one column before."""
+    return len(text) >= width - 1 and (len(text) + 1) % width <= 1
 
 
 _ANYTHING: Final = Wanted()
