@@ -189,6 +189,16 @@ async def test_an_answer_behind_what_looks_like_a_prompt_is_output(socket_path: 
         assert (waited.outcome, list(waited.lines)) == ("matched", ["> hello"])
 
 
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+async def test_what_is_typed_ahead_of_a_busy_shell_is_shown_twice(socket_path: Path, name: str) -> None:
+    async with pane(socket_path, name) as p:
+        await typed(p, "echo be''gun; for ((i = 0; i < 2000000; i++)); do :; done")
+        await p.screen("\nbegun")
+        cursor = await typed(p, "sleep 0.5; echo READY")
+        waited = await wait(p, Wanted(matcher("READY")), cursor=cursor)
+        assert (waited.outcome, list(waited.lines)) == ("matched", ["READY"])
+
+
 @pytest.mark.parametrize(
     ("asks", "answer", "says"),
     [
@@ -196,6 +206,11 @@ async def test_an_answer_behind_what_looks_like_a_prompt_is_output(socket_path: 
         ("printf 'Su''re? '; read -rsn1 x; sleep 0.3; echo", "y", "Ready to go"),
         ("printf 'Su''re? '; read -rsn1 x; sleep 0.3; echo", "y", "yes: Ready"),
         ("printf 'Su''re? '; read x; sleep 0.3; echo", "y", "really"),
+        (
+            "printf 'Su''re? '; stty -icanon -echo; head -c 1 >/dev/null; stty sane; sleep 0.3; echo",
+            "1",
+            "Step 1",
+        ),
         (
             "printf 'Su''re? '; stty -echo; read x; stty echo; sleep 0.3; echo",
             "token",
@@ -300,6 +315,23 @@ async def test_an_interrupted_command_is_not_waited_for_in_vain(socket_path: Pat
         waited = await while_waiting(p, Wanted(run=handle), lambda: p.type("", "C-c"))
         assert (waited.outcome, waited.status) == ("run_completed", None)
         assert "interrupted" in waited.note
+
+
+@pytest.mark.parametrize("after", ["true", "clear", "seq 1 2500"])
+async def test_a_command_whose_marks_are_gone_is_not_waited_for_in_vain(
+    socket_path: Path, after: str
+) -> None:
+    async with pane(socket_path, "bash", options="set -g history-limit 2000") as p:
+        ending = await p.run("/bin/sleep 60", timeout=0.4)
+        assert ending.marks
+        assert ending.state
+        await p.keyboard.type_everywhere(p.id, Stroke(keys=("C-c",)))
+        await p.run(after)
+        p.tmux("clear-history") if after == "clear" else None
+        handle = Handle.of(ending.marks, ending.state)
+        waited = await wait(p, Wanted(run=handle))
+        assert (waited.outcome, waited.status) == ("run_completed", None)
+        assert ("interrupted" in waited.note) == (after == "true")
 
 
 async def test_a_handle_of_another_program_is_refused(socket_path: Path) -> None:

@@ -33,11 +33,21 @@ class Process(NamedTuple):
 
 def group_of(pid: int) -> int:
     """The foreground process group of a process's terminal, or 0 where only `ps` tells."""
-    with suppress(OSError, ValueError, IndexError):
-        # Linux says it without a process: field 8 of stat.
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        return int(stat.rpartition(")")[2].split()[5])
+    with suppress(ValueError, IndexError):
+        return int(_stat(pid)[5])
     return 0
+
+
+def computes(pid: int) -> bool:
+    """Whether a process is at work at this moment, where the system says it: then it waits for no input."""
+    return _stat(pid)[:1] == ["R"]
+
+
+def _stat(pid: int) -> list[str]:
+    """What Linux says of a process without another one: the fields of stat, from the third one on."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return []
 
 
 async def foreground(state: State, runner: Runner) -> Process | None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from tmuxmcp.errors import NoServer, NotFound, PaneSynchronized, ToolError
-from tmuxmcp.terminal.foreground import group_of
+from tmuxmcp.terminal.foreground import computes, group_of
 from tmuxmcp.terminal.panes import ANY, STATE, Discipline, State, Terminal, TypedLine
 from tmuxmcp.tmux.client import TIMEOUT
 from tmuxmcp.tmux.command import Arg, Command, command, target
@@ -89,7 +89,7 @@ class Keyboard:
 
         Text for synchronised panes costs a second invocation.
         """
-        with self._remembered(pane_id, stroke.text) as lines:
+        with self._remembered(pane_id, stroke.text) as shown:
             typed = await self._strike(pane_id, stroke, _ALONE if stroke.text else _ACCEPTS, along)
             if typed.state.synchronized and stroke.text:
                 again = await self._strike_all(pane_id, stroke)
@@ -98,7 +98,7 @@ class Keyboard:
             self._terminal.remember(other, *_lines(stroke.text))
         keys = {key.lower() for key in stroke.keys}
         self._expect(
-            typed, stroke.text, lines, entered=not _ENTER.isdisjoint(keys), interrupted="c-c" in keys
+            typed, stroke.text, *shown, entered=not _ENTER.isdisjoint(keys), interrupted="c-c" in keys
         )
         return typed
 
@@ -110,9 +110,9 @@ class Keyboard:
         Brackets are put around the text if `bracketed` and the program asked for them.
         """
         stroke = Stroke(pasted(text, bracketed=bracketed), bracketed=bracketed)
-        with self._remembered(pane_id, text) as lines:
+        with self._remembered(pane_id, text) as shown:
             typed = await self._strike(pane_id, stroke, _ACCEPTS, along, enter=enter)
-        self._expect(typed, text, lines, entered=enter)
+        self._expect(typed, text, *shown, entered=enter)
         return typed._replace(reached=(pane_id,))
 
     async def _strike(
@@ -181,13 +181,16 @@ class Keyboard:
         typed: Typed,
         text: str,
         lines: Sequence[TypedLine],
+        mode: Discipline | None,
         *,
         entered: bool,
         interrupted: bool = False,
     ) -> None:
-        """Expect the panes not to stay as they were, and what the mode now says of the `lines` typed."""
+        """Expect the panes not to stay as they were, and to show the `lines` as their mode before has it."""
         self._terminal.memory(typed.state.pane_id).seen = typed.state
-        if all(line.ahead_of is None for line in lines):
+        if mode and not (mode.echo or mode.canonical or mode.edits or typed.state.alternate):
+            self._forget(typed.state.pane_id, lines)  # single keys were read, and are not shown
+        elif all(line.ahead_of is None for line in lines):
             self._ahead(typed.state, lines)
         for pane_id in typed.reached:
             self._terminal.memory(pane_id).left = None
@@ -200,7 +203,7 @@ class Keyboard:
                 memory.created = -math.inf
 
     @contextmanager
-    def _remembered(self, pane_id: str, text: str) -> Iterator[Sequence[TypedLine]]:
+    def _remembered(self, pane_id: str, text: str) -> Iterator[tuple[Sequence[TypedLine], Discipline | None]]:
         """Keep the lines that are typed, so that their echo is not taken for output; unless it fails.
 
         In the mode of whole lines the terminal itself echoes them at once, and a line editor once more when
@@ -213,19 +216,23 @@ class Keyboard:
         if seen is not None:
             lines += self._ahead(seen, lines)
         try:
-            yield lines
+            yield lines, mode
         except ToolError:
-            for line in lines:
-                with suppress(ValueError):
-                    self._terminal.memory(pane_id).typed.remove(line)
+            self._forget(pane_id, lines)
             raise
+
+    def _forget(self, pane_id: str, lines: Sequence[TypedLine]) -> None:
+        for line in lines:
+            with suppress(ValueError):
+                self._terminal.memory(pane_id).typed.remove(line)
 
     def _ahead(self, state: State, lines: Sequence[TypedLine]) -> list[TypedLine]:
         """Expect the lines once more, behind a prompt, if the terminal is in the mode of whole lines."""
         if Discipline.of(state.tty) != _WHOLE_LINES:
             return []
         group = group_of(state.pid)
-        if group in (0, state.pid) and self._terminal.is_starting(state.pane_id):
+        busy = self._terminal.is_starting(state.pane_id) or computes(state.pid)
+        if group in (0, state.pid) and busy:
             group = ANY
         return self._terminal.remember(state.pane_id, *(line.text for line in lines), ahead_of=group)
 

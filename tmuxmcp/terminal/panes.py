@@ -156,8 +156,8 @@ class Discipline(NamedTuple):
     canonical: bool
     echo: bool
     edits: bool = False
-    """Whether Enter comes as what it is, or marked, as line editors have it. A shell's `read` of single
-    keys leaves that to the terminal (bash 5.2, zsh 5.9)."""
+    """Whether Enter comes as what it is, or marked, or C-v does, as line editors have it. What reads single
+    keys leaves that to the terminal (`read` of bash 5.2 and zsh 5.9, Python's `tty.setcbreak`)."""
 
     @classmethod
     def of(cls, tty: str) -> Discipline | None:
@@ -172,7 +172,8 @@ class Discipline(NamedTuple):
             return None
         finally:
             os.close(device)
-        edits = not local & termios.ICANON and input & (termios.ICRNL | termios.INLCR) != termios.ICRNL
+        as_lines = input & (termios.ICRNL | termios.INLCR) == termios.ICRNL and local & termios.IEXTEN
+        edits = not local & termios.ICANON and not as_lines
         return cls(bool(local & termios.ICANON), bool(local & termios.ECHO), edits)
 
 

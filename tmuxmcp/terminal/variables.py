@@ -84,10 +84,13 @@ copied or searched for, and those that only have a value while tmux runs a hook,
 def check(names: list[str], *, targeted: bool) -> None:
     """Raises `InvalidArgument` that names what cannot be asked for, as far as it is a name at all."""
     known = VARIABLES if targeted else SERVER_VARIABLES
-    wrong = [name for name in names if name not in known]
+    # A name that is none of tmux's may be anything, and is told by its place.
+    wrong = [
+        name if name in VARIABLES else f"names[{at}]" for at, name in enumerate(names) if name not in known
+    ]
     if not wrong:
         return
-    shown = ", ".join(name for name in wrong if name in VARIABLES) or f"{len(wrong)} of the names"
+    shown = ", ".join(wrong)
     if targeted:
         raise InvalidArgument(
             f"{shown} cannot be read: only tmux's own variables about servers, clients, sessions, windows "

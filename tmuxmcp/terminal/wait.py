@@ -22,7 +22,7 @@ from tmuxmcp.terminal.echo import Echo
 from tmuxmcp.terminal.foreground import foreground, mode_of_prompt
 from tmuxmcp.terminal.handle import Handle
 from tmuxmcp.terminal.matching import Matcher
-from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, Terminal
+from tmuxmcp.terminal.panes import REPLACED, Discipline, Look, State, Terminal
 from tmuxmcp.terminal.place import Place
 from tmuxmcp.terminal.stream import Ask, Stream
 from tmuxmcp.terminal.witness import Witness
@@ -146,7 +146,7 @@ class Wait:
                 raise
             # A cursor that was good belongs to what is not there any more.
             outcome = await self._terminal.gone(server)
-            note = _GONE
+            note = _GONE[outcome]
             if isinstance(error, InvalidCursor) and outcome == "pane_gone":
                 note = REPLACED
             return Waited(
@@ -248,26 +248,34 @@ class Wait:
             return self._ended("run_completed", look, status=int(closing["status"]))
         if look.state.dead:
             return self._ended("run_completed", look, status=look.state.dead_status, note=_DEAD)
-        if quiet >= _INTERRUPTED_SECONDS and await self._at_prompt(look):
+        if quiet >= _INTERRUPTED_SECONDS and _is_prompt(look.state):
+            return await self._end_without_mark(run)
+        return None
+
+    async def _end_without_mark(self, run: Handle) -> Waited | None:
+        """Whether the shell that ran the command is at its prompt again, and no closing mark is in sight."""
+        look = await self._terminal.look(self._pane_id, None)
+        if closing := run.marks.closing(look.text):
+            return self._ended("run_completed", look, status=int(closing["status"]))
+        process = await foreground(look.state, self._terminal.client.runner)
+        if process is None or look.state.alternate:
+            return None
+        if (opening := run.marks.opening(look.text)) is None:
+            # The line that was typed may not have been taken yet.
+            gone = process.pid == look.state.pid and not run.marks.typed(look.text)
+            return self._ended("run_completed", look, note=_NO_MARKS) if gone else None
+        below = look.text[opening.end() :]
+        # A builtin that reads keys or a line can have the terminal as a prompt has it.
+        over = prompts.follows_interrupt(below) or shells.any_closing(below, opening["pid"])
+        if over and process.pid == int(opening["pid"]):
             return self._ended("run_completed", look, note=_INTERRUPTED)
         return None
 
-    async def _at_prompt(self, look: Look) -> bool:
-        """Whether the shell that ran the command sits at its prompt again, without a closing mark."""
-        run = self._wanted.run
-        name = shells.shell(look.state.program)
-        discipline = Discipline.of(look.state.tty)
-        if run is None or name is None or discipline is None or not mode_of_prompt(name, discipline):
-            return False
-        whole = await self._terminal.look(self._pane_id, None)
-        opening = run.marks.opening(whole.text)
-        if opening is None or run.marks.closing(whole.text):
-            return False
-        # A builtin that reads keys has the terminal as a prompt has it.
-        if not prompts.follows_interrupt(whole.text[opening.end() :]):
-            return False
-        process = await foreground(look.state, self._terminal.client.runner)
-        return process is not None and process.pid == int(opening["pid"])
+
+def _is_prompt(state: State) -> bool:
+    """Whether the terminal is in the mode of a shell's prompt."""
+    name, discipline = shells.shell(state.program), Discipline.of(state.tty)
+    return name is not None and discipline is not None and mode_of_prompt(name, discipline)
 
 
 def _is_full(text: str, width: int) -> bool:
@@ -279,8 +287,16 @@ _ANYTHING: Final = Wanted()
 _DEAD: Final = (
     "The pane's program has ended; the pane is kept. tmux can have lost what the program printed last."
 )
-_GONE: Final = "The pane closed, and with the last one its tmux server. What was printed last may be missing."
+_GONE: Final = {
+    "pane_gone": "The pane closed. What was printed last may be missing. list_panes shows the others.",
+    "server_gone": "The tmux server has ended: it does when its last pane closes. What was printed last may "
+    "be missing. create_session starts a server.",
+}
 _SILENT: Final = "tmux does not answer, so what the pane printed lately is not known."
+_NO_MARKS: Final = (
+    "The shell is at its prompt, and the command's marks are not in the pane any more (cleared, or beyond "
+    "its history): it has ended, with a status that is not known."
+)
 _INTERRUPTED: Final = "The shell is back at its prompt, but the command was interrupted and left no status."
 
 

@@ -21,7 +21,7 @@ from tmuxmcp.tools.parameters import Arguments, InSession, OfPane, OfWindow
 from tmuxmcp.tools.run import run_shell_command as run_shell_command
 
 StartDirectory = (
-    Annotated[str, Meta(description="absolute or ~; default: this server's working directory")] | UnsetType
+    Annotated[str, Meta(description="absolute or ~; default: where tmuxmcp was started")] | UnsetType
 )
 Cells = Annotated[int, Meta(ge=1, le=MAX_SIZE)]
 
@@ -236,8 +236,8 @@ class SentBatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def send_keys_batch(call: Call, args: SendKeysBatch) -> SentBatch:
-    """Several send_keys in order, with pauses, in one call. All operations are checked before the
-    first one is sent."""
+    """Several send_keys in order, with pauses, in one call. The form of all is checked before the
+    first one is sent; a pane that is gone or busy stops it there."""
     for index, operation in enumerate(args.operations):
         try:
             _stroke(operation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -50,6 +50,9 @@ class CommandResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     note: str | UnsetType = UNSET
 
 
+_DROPPED: Final = "All of it is still in the pane: see capture_pane with a negative start_line."
+
+
 async def run_shell_command(call: Call, args: RunShellCommand) -> CommandResult:
     """Runs once in the pane's current shell (cd and export last; also over ssh), waits, returns exact
     output and exit_status. After `timed_out` the command goes on: wait_for_text with `run`. Answer
@@ -89,4 +92,6 @@ async def run_shell_command(call: Call, args: RunShellCommand) -> CommandResult:
         result.cursor = ending.cursor.encode()
     if ending.note:
         result.note = ending.note
+    elif (kept.dropped_lines or kept.dropped_bytes) and not ending.reason:
+        result.note = _DROPPED
     return result
