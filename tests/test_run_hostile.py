@@ -176,6 +176,13 @@ async def test_an_interrupt_frees_a_shell_whose_prompt_is_not_known_again(socket
         assert (await p.run("echo yes")).text == "yes\n"
 
 
+async def test_insert_mode_that_a_binary_left_on(socket_path: Path, shell: str) -> None:
+    async with pane(socket_path, shell) as p:
+        for command, output in (("printf '\\033[4h'", ""), ("echo fine", "fine"), ("echo again", "again")):
+            ending = await p.run(command)
+            assert (ending.outcome, ending.status, ending.text.strip()) == ("completed", 0, output)
+
+
 async def test_a_pane_of_a_few_cells(socket_path: Path, shell: str) -> None:
     async with pane(socket_path, shell, size="4x2") as p:
         for command, output in (("echo a", "a\n"), ("echo 'a\nb'", "a\nb\n")):

@@ -143,8 +143,9 @@ class Marks:
         return None
 
 
-_OPENING = re.compile(r"[0-9a-f]{16} (?P<pid>\d+)(?:\n|\Z)")
-_CLOSING = re.compile(r"^[0-9a-f]{16} (?P<pid>\d+) (?P<status>\d+)\.$", re.MULTILINE)
+# In insert mode, as the output of a binary can leave it, what stood in the row is pushed to the right.
+_OPENING = re.compile(r"[0-9a-f]{16} (?P<pid>\d+) *(?:\n|\Z)")
+_CLOSING = re.compile(r"^[0-9a-f]{16} (?P<pid>\d+) (?P<status>\d+)\. *$", re.MULTILINE)
 _DIALECT = re.compile(r"[0-9a-f]{16} (?P<quoted>\\+)/(?P<zsh>[^/\n]*)/")
 
 
